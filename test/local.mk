@@ -203,6 +203,7 @@ UNIT_TESTS = \
 	test/unit/test_regs \
 	test/unit/test_regs_bus \
 	test/unit/test_regs_dma \
+	test/unit/test_regs_time \
 	test/unit/test_rma \
 	test/unit/test_reuse \
 	test/unit/test_rdma \
@@ -264,6 +265,7 @@ KILL_TESTS = \
 	test/multi/test_mailbox_kill \
 	test/multi/test_mailbox_start \
 	test/multi/test_mix \
+	test/multi/test_model_engine \
 	test/multi/test_ns \
 	test/multi/test_regs_points \
 	test/multi/test_regs_proc \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * model_fixture.h - two interfaces that are connected under the timing model,
- * for test_model.c and test_model_link.c.
+ * for test_model.c, test_model_link.c and test_model_engine.c.
  */
 #ifndef MODEL_FIXTURE_H
 #define MODEL_FIXTURE_H
@@ -85,14 +85,15 @@ static inline void step(struct hal_if *hif)
 	hal_if_pump(hif);
 }
 
-/* Open two interfaces and connect them. */
-static inline void begin(const struct figures *f)
+/* Open two interfaces and connect them, with the figures that are in the
+ * file. */
+static inline void begin_with_file(const char *backend)
 {
 	struct hal_params params = params_of("exanode", path);
 	uint64_t end = unm_now_ns() + PATIENCE;
 	int ret;
 
-	write_file(f);
+	snprintf(params.hal, sizeof(params.hal), "%s", backend);
 	assert_int_equal(hal_get(&params, &hal), 0);
 	assert_int_equal(hal_if_open(hal, -1, &from), 0);
 	assert_int_equal(hal_if_open(hal, -1, &to), 0);
@@ -106,6 +107,12 @@ static inline void begin(const struct figures *f)
 		step(from);
 		step(to);
 	}
+}
+
+static inline void begin(const struct figures *f)
+{
+	write_file(f);
+	begin_with_file("emu");
 }
 
 static inline int setup(void **state)

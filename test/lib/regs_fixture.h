@@ -27,6 +27,8 @@ struct iface {
 };
 
 static const struct hal_mmio_ops *const io = &hal_sim_mmio_ops;
+static const char *regs_figures;	/* file of the timing model's figures;
+					 * NULL: no timing model */
 
 /* The number of this test program's model, for FI_UNIMEM_SIM. It is the process
  * id of the first caller; children that are forked later inherit it. */
@@ -57,6 +59,9 @@ static inline struct hal_platform model(const char *more)
 
 	snprintf(params.sim, sizeof(params.sim), "world=%d,mem=16,%s",
 		 regs_model(), more);
+	if (regs_figures != NULL)
+		snprintf(params.model, sizeof(params.model), "%s",
+			 regs_figures);
 	assert_int_equal(io->probe(&params, &pf), 0);
 	return pf;
 }

@@ -222,6 +222,34 @@ static void echoes_prove(void **state)
 	unpair(&p);
 }
 
+/* An echo that was read before its answer is the proof: the answer does not
+ * make the interface wait for the echo again. */
+static void echo_before_its_answer(void **state)
+{
+	struct pair p = pair_with_ack("world=116,fifo=64");
+	struct dev_if *dif = dev_if(p.a);
+	uint64_t echoes;
+
+	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE &&
+			      dif->pif_holds == DEV_PIF_FREE));
+	echoes = dif->echo_number;
+	assert_int_equal(send_word(p.ab, 3), 0);
+	assert_true(until(&p, dif->pif_holds == DEV_PIF_FREE));
+	assert_int_equal(dif->echo_number, echoes);
+	lie.pending = true;
+	assert_true(until(&p, dif->echo_number != echoes &&
+			      dif->echo == DEV_ECHO_NONE));
+	lie.pending = false;
+	assert_true(until(&p, dif->pif_holds == DEV_PIF_FREE));
+	/* an interface that waits does so for 10 ms */
+	for (double end = now() + 0.03; now() < end;)
+		step(&p);
+	assert_true(dif->echo == DEV_ECHO_NONE);
+	assert_int_equal(lines, 0);
+	assert_int_equal(p.dead_a, 0);
+	unpair(&p);
+}
+
 /* ---- Mailboxes that return wrong values -------------------------------- */
 
 /* The backend learns the pattern of an empty mailbox [D 5.1.1, 2.3.3]. Packets
@@ -367,6 +395,7 @@ UNIT_MAIN(
 	DEV_TEST(ack_outlives_a_clear),
 	DEV_TEST(status_of_the_last_holder),
 	DEV_TEST(echoes_prove),
+	DEV_TEST(echo_before_its_answer),
 	DEV_TEST(empty_pattern_is_learnt),
 	DEV_TEST(packets_while_it_is_learnt),
 	DEV_TEST(never_empty),

@@ -554,8 +554,8 @@ static void refuses_other_hardware(void **state)
 	write_file(&swift);
 	refused(params, "is for FI_UNIMEM_PROFILE=exanode");
 	params = params_of("exanode", path);
-	snprintf(params.hal, sizeof(params.hal), "sim");
-	refused(params, "is for FI_UNIMEM_HAL=emu, not sim");
+	snprintf(params.hal, sizeof(params.hal), "dev");
+	refused(params, "is for FI_UNIMEM_HAL=emu or sim, not dev");
 	refused(params_of("exanode", "./no-such-file"), "./no-such-file");
 }
 

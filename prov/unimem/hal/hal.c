@@ -106,9 +106,10 @@ static int open_backend(const struct hal_params *params, struct hal **hal)
 			name);
 		return -FI_EINVAL;
 	}
-	if (params->model[0] != '\0' && strcmp(name, "emu") != 0) {
+	if (params->model[0] != '\0' && strcmp(name, "dev") == 0) {
 		hal_log(0, "FI_UNIMEM_MODEL=%s: the timing model is for "
-			"FI_UNIMEM_HAL=emu, not %s", params->model, name);
+			"FI_UNIMEM_HAL=emu or sim, not %s", params->model,
+			name);
 		return -FI_EINVAL;
 	}
 	return open_with(i, params, hal);

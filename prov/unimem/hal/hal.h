@@ -34,6 +34,8 @@
  *   hal_launcher.c     ranks, from the job launcher
  *   hal_limit.c        memory that is left
  *   hal_model.c        figures of the timing model
+ *   hal_time.c         times that follow from these figures
+ *   hal_meet.c         how processes find memory that they share
  *   hal_map.c          segments of shared memory
  *   hal_task.c         names of processes
  *   hal_types.h        the objects, and the table of functions of a backend *

@@ -5,8 +5,7 @@
  * Entry point: hal_model_load(). A line is "name = value unit # kind: source".
  * Each figure has to be there once, with its unit, its kind and its source: a
  * report that names the file then says where each of its figures is from.
- * docs/model.md describes the file; the emulation applies the figures
- * (emu/hal_emu_stamp.c, emu/hal_emu_model.c).
+ * docs/model.md describes the file; hal_time.c makes times of the figures.
  */
 #define _GNU_SOURCE
 #include <ctype.h>

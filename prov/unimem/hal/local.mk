@@ -58,6 +58,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/emu/hal_emu_connect.h \
 	prov/unimem/hal/emu/hal_emu_dma.c \
 	prov/unimem/hal/emu/hal_emu_dma.h \
+	prov/unimem/hal/emu/hal_emu_engine.c \
+	prov/unimem/hal/emu/hal_emu_engine.h \
 	prov/unimem/hal/emu/hal_emu_event.c \
 	prov/unimem/hal/emu/hal_emu_event.h \
 	prov/unimem/hal/emu/hal_emu_link.c \
@@ -100,8 +102,12 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_log.h \
 	prov/unimem/hal/hal_map.c \
 	prov/unimem/hal/hal_map.h \
+	prov/unimem/hal/hal_meet.c \
+	prov/unimem/hal/hal_meet.h \
 	prov/unimem/hal/hal_model.c \
 	prov/unimem/hal/hal_model.h \
+	prov/unimem/hal/hal_time.c \
+	prov/unimem/hal/hal_time.h \
 	prov/unimem/hal/hal_packet.h \
 	prov/unimem/hal/hal_page.c \
 	prov/unimem/hal/hal_page.h \

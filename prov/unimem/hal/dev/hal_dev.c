@@ -124,7 +124,7 @@ static void set_caps(struct hal_dev *dev)
 	struct hal_caps *caps = &dev->hal.caps;
 
 	caps->backend = dev->io->backend;
-	caps->profile = dev->io->profile;
+	caps->profile = pf->timed ? "model+times" : dev->io->profile;
 	caps->flags = HAL_CAP_EVENT;
 	if (dev->info.flags & HAL_KDEV_ANY_BOARD)
 		caps->flags |= HAL_CAP_ANY_BOARD;

@@ -116,12 +116,12 @@ static void note_answer(struct dev_if *dif, uint64_t answer, bool echo)
 		dif->unproven = false;
 		dif->echo_at = 0;
 		dif->echo = DEV_ECHO_NONE;
-	} else if (echo) {
+	} else if (!echo) {
+		dif->unproven = true;
+	} else if (dif->echo == DEV_ECHO_IN_PIF) {	/* not received yet */
 		dif->echo = answer == HAL_PIF_ACK ? DEV_ECHO_TAKEN :
 			    DEV_ECHO_REFUSED;
 		dif->echo_at = unm_now_ns() + ECHO_LATE_NS;
-	} else {
-		dif->unproven = true;
 	}
 	dif->pif_answer = answer;
 }

@@ -75,6 +75,7 @@ struct hal_platform {
 				 * depth of the FIFO */
 	uint32_t space_bytes;	/* receive space per peer */
 	enum hal_platform_engine engine;
+	bool timed;		/* register model: under the timing model */
 };
 
 /* ---- Maps -------------------------------------------------------------- */

@@ -15,12 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hal/emu/hal_emu_engine.h"
 #include "hal/emu/hal_emu_model.h"
 #include "hal/emu/hal_emu_sleep.h"
 #include "hal/emu/hal_emu_stamp.h"
 #include "util/unm_clock.h"
 
 #define POLL_BURST	16		/* completions taken per poll */
+#define HANG_UP_EVERY	1024u		/* services between two calls of
+					 * emu_engine_hang_up() */
 
 enum dma_state { DMA_FREE, DMA_POSTED, DMA_DONE };
 
@@ -28,8 +31,7 @@ enum dma_state { DMA_FREE, DMA_POSTED, DMA_DONE };
 struct model_dma {
 	enum dma_state state;
 	int status;			/* DMA_DONE: to be reported */
-	uint64_t due;			/* ns: end of the transfer */
-	uint64_t duration;		/* ns that the engine takes for it */
+	struct hal_time_run run;	/* when the engine executes it */
 	uint64_t token;			/* of the caller */
 };
 
@@ -38,6 +40,9 @@ struct model_dma {
 struct model_if {
 	struct emu_times times;		/* emu_if.times */
 	uint32_t posted, done;		/* transfers in these states */
+	struct emu_engine engine;	/* the cDMA engine of its board */
+	uint32_t services;		/* calls of model_service() */
+	struct hal_time_queue queue;	/* those that are not reported */
 	struct model_dma dma[EMU_DMA_DEPTH];
 };
 
@@ -58,18 +63,28 @@ static int model_if_open(struct hal *hal, int board, int number,
 {
 	struct hal_emu *emu = (struct hal_emu *)hal;
 	struct model_if *mif = calloc(1, sizeof(*mif));
+	struct hal_if *opened;
 	int ret;
 
 	if (mif == NULL)
 		return -FI_ENOMEM;
 	unm_list_init(&mif->times.peers);
-	ret = emu->model->base->if_open(hal, board, number, hif);
-	if (ret != 0) {
-		free(mif);
-		return ret;
-	}
-	emu_if(*hif)->times = &mif->times;
+	ret = emu->model->base->if_open(hal, board, number, &opened);
+	if (ret != 0)
+		goto err_free;
+	ret = emu_engine_open(opened->addr.board, &mif->engine);
+	if (ret != 0)
+		goto err_close;
+	hal_time_queue_init(&mif->queue, mif->engine.times);
+	emu_if(opened)->times = &mif->times;
+	*hif = opened;
 	return 0;
+
+err_close:
+	emu->model->base->if_close(opened);
+err_free:
+	free(mif);
+	return ret;
 }
 
 static void model_if_close(struct hal_if *hif)
@@ -77,13 +92,17 @@ static void model_if_close(struct hal_if *hif)
 	struct model_if *mif = model_if(hif);
 
 	base_of(hif)->if_close(hif);
+	emu_engine_close(&mif->engine);
 	free(mif);
 }
 
 static int model_service(struct hal_if *hif, struct hal_event *ev, int max)
 {
+	struct model_if *mif = model_if(hif);
 	int n = base_of(hif)->service(hif, ev, max);
 
+	if (++mif->services % HANG_UP_EVERY == 0)
+		emu_engine_hang_up(&mif->engine);
 	emu_stamp_pump(hif);
 	return n;
 }
@@ -125,7 +144,7 @@ static int model_dma_post(struct hal_if *hif, const struct hal_dma *dma,
 {
 	const struct hal_model *m = &emu_if(hif)->emu->model->figures;
 	struct model_if *mif = model_if(hif);
-	uint64_t start = unm_now_ns();
+	uint64_t now = unm_now_ns();
 	struct model_dma *d = mif->dma;
 	int ret;
 
@@ -136,34 +155,15 @@ static int model_dma_post(struct hal_if *hif, const struct hal_dma *dma,
 	ret = base_of(hif)->dma_post(hif, dma, (uint64_t)(d - mif->dma));
 	if (ret != 0)
 		return ret;
-	if (start < mif->times.engine_free)
-		start = mif->times.engine_free;
-	d->duration = m->dma_setup + (uint64_t)
-		((double)dma->len * 1e9 / (double)m->dma_bandwidth);
-	d->due = mif->times.engine_free = start + d->duration;
+	hal_time_begin(m, &mif->queue, &d->run, now, dma->len);
 	d->state = DMA_POSTED;
 	d->token = token;
 	mif->posted++;
 	return 0;
 }
 
-/* A transfer that failed is over at once, and the engine does not execute what
- * is left of it: those after it end earlier. */
-static void take_back(struct model_if *mif, struct model_dma *failed)
-{
-	uint64_t now = unm_now_ns(), due = failed->due, left;
-
-	failed->due = 0;
-	if (due <= now)
-		return;
-	left = due - now < failed->duration ? due - now : failed->duration;
-	mif->times.engine_free -= left;
-	for (uint32_t i = 0; i < EMU_DMA_DEPTH; i++)
-		if (mif->dma[i].state != DMA_FREE && mif->dma[i].due >= due)
-			mif->dma[i].due -= left;
-}
-
-/* Take the completions of the emulation. */
+/* Take the completions of the emulation. A transfer that failed is over at
+ * once. */
 static void take_completions(struct hal_if *hif)
 {
 	struct model_if *mif = model_if(hif);
@@ -176,7 +176,7 @@ static void take_completions(struct hal_if *hif)
 		d->state = DMA_DONE;
 		d->status = got[i].status;
 		if (d->status != 0)
-			take_back(mif, d);
+			hal_time_over(&mif->queue, &d->run, unm_now_ns());
 		mif->posted--;
 		mif->done++;
 	}
@@ -197,8 +197,11 @@ static int model_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp,
 	for (uint32_t i = 0; i < EMU_DMA_DEPTH && n < max; i++) {
 		struct model_dma *d = &mif->dma[i];
 
-		if (d->state != DMA_DONE || d->due > now)
+		if (d->state != DMA_DONE ||
+		    (d->status == 0 && d->run.due > now))
 			continue;
+		if (d->status == 0)
+			hal_time_over(&mif->queue, &d->run, now);
 		comp[n].token = d->token;
 		comp[n++].status = d->status;
 		d->state = DMA_FREE;

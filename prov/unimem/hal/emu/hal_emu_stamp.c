@@ -145,20 +145,6 @@ void emu_stamp_drop(struct emu_peer *peer)
 
 static uint64_t take_words(struct emu_timed *t);
 
-/* The time at which a packet that is sent now arrives. An interface has one
- * packetizer: its packets follow each other, whatever their destinations. */
-static uint64_t packet_due(const struct emu_peer *peer)
-{
-	const struct hal_model *m = figures_of(peer);
-	struct emu_times *times = times_of(peer);
-	uint64_t start = unm_now_ns();
-
-	if (start < times->packet_free)
-		start = times->packet_free;
-	times->packet_free = start + m->packet_gap;
-	return start + m->packet_latency;
-}
-
 int emu_stamp_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 		   unsigned nw, const void *data, size_t len)
 {
@@ -173,7 +159,8 @@ int emu_stamp_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 		if (hal_tx_refresh(tx) == 0)
 			return -FI_EAGAIN;
 	}
-	due = packet_due(peer);
+	due = hal_time_packet(figures_of(peer), &times_of(peer)->path,
+			       unm_now_ns());
 	memcpy(t->tx_cells[tx->next & tx->mask].payload + STAMP_AT, &due,
 	       sizeof(due));
 	tx->cells = t->tx_cells;
@@ -219,33 +206,19 @@ static uint64_t take_packets(struct emu_timed *t)
  * arrives. Stalls if more than store_queue of them are under way. */
 static uint64_t post_stores(const struct emu_peer *peer, size_t len)
 {
-	const struct hal_model *m = figures_of(peer);
-	struct emu_times *times = times_of(peer);
-	size_t tail = len % HAL_MODEL_LINE;
-	uint64_t now = unm_now_ns(), last = m->line_time, ahead;
+	uint64_t stall, due;
 
-	if (times->store_free < now)
-		times->store_free = now;
-	times->store_free += len / HAL_MODEL_LINE * m->line_time;
-	if (tail != 0) {
-		if (tail <= HAL_MODEL_SHORT)
-			last = m->store_time;
-		times->store_free += last;
-	}
-	ahead = m->store_queue * m->store_time;
-	if (times->store_free > now + ahead)
-		stall_until(times->store_free - ahead);
-	return times->store_free - last + m->store_latency;
+	due = hal_time_store(figures_of(peer), &times_of(peer)->path,
+			      unm_now_ns(), len, &stall);
+	stall_until(stall);
+	return due;
 }
 
 /* A load returns behind the stores before it. */
 static void load_back(const struct emu_peer *peer)
 {
-	uint64_t start = unm_now_ns();
-
-	if (start < times_of(peer)->store_free)
-		start = times_of(peer)->store_free;
-	stall_until(start + figures_of(peer)->load_round_trip);
+	stall_until(hal_time_load(figures_of(peer), &times_of(peer)->path,
+				   unm_now_ns()));
 }
 
 void emu_stamp_space_write(struct hal_peer *hp, uint32_t off, const void *src,

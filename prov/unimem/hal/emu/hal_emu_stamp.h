@@ -10,6 +10,7 @@
 #define HAL_EMU_STAMP_H
 
 #include "hal/emu/hal_emu_types.h"
+#include "hal/hal_time.h"
 
 #define EMU_STAMPS	32	/* snapshots in a link */
 #define EMU_STAMP_BYTES	4096	/* of a link, below its receive space */
@@ -61,12 +62,10 @@ struct emu_timed {
 					 * its end was not noticed */
 };
 
-/* When the parts of an interface are free again. In emu_if.times. */
+/* The parts of an interface that take time. In emu_if.times. */
 struct emu_times {
 	struct unm_list peers;		/* emu_timed.list */
-	uint64_t packet_free;		/* ns: the packetizer */
-	uint64_t store_free;		/* ns: the path of posted stores */
-	uint64_t engine_free;		/* ns: the cDMA engine */
+	struct hal_time_path path;	/* packetizer, posted stores */
 };
 
 /* Hide an outbound or inbound half that was just opened. 0, -FI_ENOMEM. The

@@ -16,6 +16,7 @@
  *   hal_emu_alias.c    second mappings of files that peers have mapped too
  *   hal_emu_dma.c      dmable memory and cDMA transfers
  *   hal_emu_stamp.c    times of arrival, under the timing model
+ *   hal_emu_engine.c   the cDMA engine of a board, under the timing model
  *   hal_emu_link.c     peer objects, and links: ring and receive space
  *   hal_emu_sleep.c    sleeping until a packet comes
  *   hal_emu_connect.c  connecting to the name of an interface

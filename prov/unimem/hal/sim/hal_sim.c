@@ -34,6 +34,12 @@
 	  .offset = offsetof(struct sim_params, field), __VA_ARGS__ }
 #define SIM_SPACE_MIN	4096	/* as of a platform file */
 
+#define MODEL_LATENCY	5000000u	/* ns: an interface that gets no packet
+					 * from itself within 10 ms takes its
+					 * packetizer for dead
+					 * (hal_dev_echo.c) */
+#define MODEL_DEPTH	4u		/* a mailbox has 8 words or more */
+
 #define MIF_REMOTE	UINT64_C(0x10000)	/* sim_what() of a map of the
 						 * mailbox of any interface:
 						 * this | board << 8 |
@@ -82,6 +88,34 @@ static struct {
 	struct sim_world *world;	/* NULL: no file is open */
 } g_sim;
 
+/* Let the timing model apply, if the parameters name one: its figures replace
+ * times of FI_UNIMEM_SIM. */
+static int load_model(const struct hal_params *params, struct sim_params *par)
+{
+	struct hal_model *m = &par->figures;
+	int ret;
+
+	if (params->model[0] == '\0')
+		return 0;
+	ret = hal_model_load(params->model, m);
+	if (ret != 0)
+		return ret;
+	if (m->packet_latency > MODEL_LATENCY || m->fifo_depth < MODEL_DEPTH ||
+	    par->delay != 0 || par->ack != 0 || par->dma != 0) {
+		hal_log(0, "FI_UNIMEM_MODEL=%s: for the register model "
+			"packet_latency is at most 5 ms and fifo_depth at "
+			"least 4 packets, and FI_UNIMEM_SIM has no delay, ack "
+			"or dma", params->model);
+		return -FI_EINVAL;
+	}
+	hal_log(1, "timing model: the figures of %s", m->path);
+	memset(m->path, 0, sizeof(m->path));
+	par->timed = 1;
+	par->fifo = (long)m->fifo_depth * HAL_MIF_PKT_WORDS;
+	par->route = (long)m->route_registration;
+	return 0;
+}
+
 static int load_params(const struct hal_params *params,
 		       struct sim_params *par)
 {
@@ -109,7 +143,7 @@ static int load_params(const struct hal_params *params,
 			"%d on", par->space, SIM_SPACE_MIN);
 		return -FI_EINVAL;
 	}
-	return 0;
+	return load_model(params, par);
 }
 
 static int sim_probe(const struct hal_params *params,
@@ -133,6 +167,7 @@ static int sim_probe(const struct hal_params *params,
 	platform->pkt_depth = (uint32_t)par.depth;
 	platform->space_bytes = (uint32_t)par.space;
 	platform->engine = (enum hal_platform_engine)par.engine;
+	platform->timed = par.timed != 0;
 	hal_lock(&g_sim.lock);
 	g_sim.par = par;
 	hal_unlock(&g_sim.lock);
@@ -194,6 +229,7 @@ static struct sim_mm *mm_new(struct sim_world *w, uint32_t board)
 	mm->w = w;
 	mm->b = w->board[board];
 	mm->event_fd = -1;
+	hal_time_queue_init(&mm->queue, &mm->b->times);
 	if (hal_task_self(&mm->task) != 0)
 		memset(&mm->task, 0, sizeof(mm->task));
 	return mm;
@@ -431,6 +467,7 @@ static int sim_stores_before_notify(const struct hal_mmio_map *map)
 	struct sim_mm *mm = sim_mm(map->mm);
 	uint32_t board = hal_gaddr_board(sim_what(map));
 
+	sim_store_wait(mm);
 	if (mm->held != 0)
 		sim_store_flush(mm, board);
 	return sim_load_answered(mm, board) ? 0 : -EIO;

@@ -120,17 +120,26 @@ static void put_cell(_Atomic uint64_t *cell, uint32_t lap, uint32_t data)
 		;
 }
 
-static void put_word(struct sim_world *w, struct sim_fifo *fifo, uint64_t pos,
-		     const uint64_t data[2])
+/* Write a value to two cells. */
+static void put_cells(_Atomic uint64_t *cell, uint32_t lap, uint64_t val)
 {
-	uint64_t depth = (uint64_t)w->par.fifo;
-	_Atomic uint64_t *cell = &fifo->cell[pos % depth * SIM_CELLS];
-	uint32_t lap = (uint32_t)(pos / depth) + 1;
+	put_cell(&cell[0], lap, (uint32_t)val);
+	put_cell(&cell[1], lap, (uint32_t)(val >> 32));
+}
 
-	for (int i = 0; i < 2; i++) {
-		put_cell(&cell[2 * i], lap, (uint32_t)data[i]);
-		put_cell(&cell[2 * i + 1], lap, (uint32_t)(data[i] >> 32));
-	}
+/* Write word i of an operation to its place. */
+static void put_word(struct sim_world *w, struct sim_fifo *fifo, uint64_t pos,
+		     const struct sim_op *op, uint32_t i)
+{
+	uint64_t depth = (uint64_t)w->par.fifo, at = pos % depth;
+	uint32_t lap = (uint32_t)(pos / depth) + 1;
+	_Atomic uint64_t *cell = &fifo->cell[at * SIM_CELLS];
+
+	put_cells(&cell[0], lap, atomic_load(&op->w[2 * i]));
+	put_cells(&cell[2], lap, atomic_load(&op->w[2 * i + 1]));
+	if (w->par.timed)
+		put_cells(&fifo->due[at * SIM_DUE_CELLS], lap,
+			  atomic_load(&op->due));
 }
 
 /* Write the words, move the tail, and free the FIFO for the next operation. */
@@ -141,14 +150,8 @@ static void carry_out(struct sim_world *w, struct sim_fifo *fifo,
 	uint64_t now = atomic_load(&fifo->tail);
 	uint64_t tail = now - (uint32_t)((uint32_t)now - (uint32_t)at);
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t data[2] = {
-			atomic_load(&op->w[2 * i]),
-			atomic_load(&op->w[2 * i + 1]),
-		};
-
-		put_word(w, fifo, tail + i, data);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		put_word(w, fifo, tail + i, op, i);
 	if (n != 0) {
 		now = tail;
 		atomic_compare_exchange_strong(&fifo->tail, &now, tail + n);
@@ -179,7 +182,8 @@ static void answer(struct sim_world *w, struct sim_op *op, uint64_t ref,
 
 /* When the steps of an operation are due. */
 enum {
-	RUN_BY_CLOCK,	/* as params.delay and params.ack say */
+	RUN_BY_CLOCK,	/* as params.delay and params.ack say, or the timing
+			 * model */
 	RUN_FIFO,	/* reach the FIFO now, the answer by the clock */
 	RUN_NOW,
 };
@@ -253,7 +257,7 @@ static bool op_step(struct sim_world *w, struct sim_fifo *fifo, uint64_t ref,
 		return true;
 	}
 	carry_out(w, fifo, op, ref, at);
-	if (how != RUN_NOW && w->par.ack != 0 &&
+	if (how != RUN_NOW && (w->par.ack != 0 || w->par.timed) &&
 	    sim_now(w) < atomic_load(&op->ack_due))
 		return false;
 	answer(w, op, ref, at_code(at));
@@ -272,6 +276,29 @@ static bool op_run(struct sim_world *w, uint64_t ref, int how)
 
 /* ---- Sending ----------------------------------------------------------- */
 
+/* Set the times of an operation that starts now; under the timing model a
+ * packet starts when the first register of the packetizer is written. The
+ * mailbox acknowledges a packet, so no answer is earlier than the packet
+ * [D 5.1.1]. */
+static void op_times(struct sim_mm *mm, struct sim_op *op, bool packetizer)
+{
+	const struct sim_params *par = &mm->w->par;
+	uint64_t due;
+
+	if (par->timed) {
+		due = hal_time_packet(&par->figures, &mm->path, packetizer ?
+				      mm->begun : sim_now(mm->w));
+		atomic_store(&op->due, due);
+		if (mm->path.packet_free < due)
+			mm->path.packet_free = due;
+		atomic_store(&op->ack_due, mm->path.packet_free);
+	} else if (par->delay != 0 || par->ack != 0) {
+		due = sim_now(mm->w) + sim_below(mm, par->delay);
+		atomic_store(&op->due, due);
+		atomic_store(&op->ack_due, due + sim_below(mm, par->ack));
+	}
+}
+
 /* Publish an operation of this port, whose words are set. */
 static void op_start(struct sim_mm *mm, uint32_t board, uint32_t port,
 		     struct sim_op *op, uint32_t fifo, uint32_t words)
@@ -279,18 +306,15 @@ static void op_start(struct sim_mm *mm, uint32_t board, uint32_t port,
 	struct sim_world *w = mm->w;
 	uint64_t number = (op_number(atomic_load(&op->state)) + 1) &
 			  NUMBER_MASK;
-	uint64_t ref = op_ref(board, port, number), due = 0;
+	uint64_t ref = op_ref(board, port, number);
 
-	if (w->par.delay != 0 || w->par.ack != 0) {
-		due = sim_now(w) + sim_below(mm, w->par.delay);
-		atomic_store(&op->due, due);
-		atomic_store(&op->ack_due, due + sim_below(mm, w->par.ack));
-	}
+	op_times(mm, op, port < PORT_MIF);
 	atomic_store(&op->fifo, fifo);
 	atomic_store(&op->words, words);
 	atomic_store(&op->at, make_at(number, AT_NOT_YET, 0));
 	atomic_store(&op->state, number << STATE_SHIFT | HAL_PIF_PEND);
-	if (!op_run(w, ref, RUN_BY_CLOCK))
+	if (!op_run(w, ref, RUN_BY_CLOCK) &&
+	    at_code(atomic_load(&op->at)) == AT_NOT_YET)
 		/* Its reader must search the ports of this board for it. */
 		atomic_fetch_or(&fifo_of(w, op)->expect,
 				UINT64_C(1) << board);
@@ -425,6 +449,8 @@ void sim_pif_write(struct sim_mm *mm, uint32_t n, uint32_t off,
 		atomic_fetch_or(&pif->op.state, HAL_PIF_OVERWR);
 		return;
 	}
+	if (mm->w->par.timed && atomic_load(&pif->written) == 0)
+		mm->begun = sim_now(mm->w);
 	atomic_store(&pif->reg[2 * reg], w[0]);
 	atomic_store(&pif->reg[2 * reg + 1], w[1]);
 	if ((atomic_fetch_or(&pif->written, 1u << reg) | 1u << reg) ==
@@ -455,6 +481,9 @@ void sim_pif_settle(struct sim_world *w, uint32_t board, uint32_t n)
 {
 	while (pif_poll(w, board, n, RUN_NOW) & HAL_PIF_PEND)
 		;
+	/* Only this process starts packets there, or its holder is dead. */
+	if (w->par.timed)
+		sim_stall(w, atomic_load(&w->board[board]->pif[n].op.due));
 }
 
 /* ---- Receiving --------------------------------------------------------- */
@@ -490,21 +519,16 @@ static void collect_due(struct sim_world *w, struct sim_fifo *fifo)
 		collect(w, fifo, (uint32_t)__builtin_ctzll(boards));
 }
 
-static void get_word(struct sim_world *w, struct sim_fifo *fifo, uint64_t pos,
-		     uint64_t data[2])
+/* The value of two cells. */
+static uint64_t get_cells(const _Atomic uint64_t *cell)
 {
-	uint64_t at = pos % (uint64_t)w->par.fifo;
-	_Atomic uint64_t *cell = &fifo->cell[at * SIM_CELLS];
-
-	for (int i = 0; i < 2; i++)
-		/* Relaxed: ordered by the acquire of the tail before. */
-		data[i] = (uint32_t)atomic_load_explicit(&cell[2 * i],
-				memory_order_relaxed) |
-			  atomic_load_explicit(&cell[2 * i + 1],
-				memory_order_relaxed) << 32;
+	/* Relaxed: ordered by the acquire of the tail before. */
+	return (uint32_t)atomic_load_explicit(&cell[0], memory_order_relaxed) |
+	       atomic_load_explicit(&cell[1], memory_order_relaxed) << 32;
 }
 
-/* Dequeue a word. False: the FIFO is empty. */
+/* Dequeue a word. False: the FIFO is empty, or under the timing model the word
+ * has not arrived yet. */
 static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
 		    uint64_t data[2])
 {
@@ -512,12 +536,18 @@ static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
 					     memory_order_relaxed);
 
 	do {
+		uint64_t at = head % (uint64_t)w->par.fifo;
+
 		/* Pairs with the compare-and-swap of the tail in
 		 * carry_out(). */
 		if (head == atomic_load_explicit(&fifo->tail,
 						 memory_order_acquire))
 			return false;
-		get_word(w, fifo, head, data);
+		if (w->par.timed &&
+		    get_cells(&fifo->due[at * SIM_DUE_CELLS]) > sim_now(w))
+			return false;
+		data[0] = get_cells(&fifo->cell[at * SIM_CELLS]);
+		data[1] = get_cells(&fifo->cell[at * SIM_CELLS + 2]);
 	} while (!atomic_compare_exchange_weak(&fifo->head, &head, head + 1));
 	return true;
 }
@@ -540,6 +570,8 @@ bool sim_mif_read(struct sim_mm *mm, struct sim_box box, uint64_t w[2])
 	w[1] = w[0];
 	if (++mm->idle % 64 == 0)
 		sim_sweep(mm);
+	else if (mm->w->par.timed)
+		sim_store_sweep(mm, sim_now(mm->w));
 	return false;
 }
 

@@ -122,6 +122,8 @@ static void desc_over(struct sim_mm *mm, struct sim_cdma *c)
 
 static void over(struct sim_mm *mm, struct sim_cdma *c)
 {
+	if (mm->w->par.timed)
+		hal_time_over(&mm->queue, &mm->run, sim_now(mm->w));
 	if (c->desc != 0) {
 		desc_over(mm, c);
 	} else if (c->fail != 0) {
@@ -221,6 +223,20 @@ static void check_hole(const struct sim_cdma *c)
 			   "blocks of %u bytes [PG034]", BEAT);
 }
 
+/* When will the transfer be over? 0: as soon as its bytes are moved. */
+static uint64_t due(struct sim_mm *mm, uint64_t bytes)
+{
+	struct sim_world *w = mm->w;
+
+	if (w->par.timed) {
+		hal_time_begin(&w->par.figures, &mm->queue, &mm->run,
+				sim_now(w), bytes);
+		return mm->run.due;
+	}
+	return w->par.dma == 0 ? 0 : sim_now(w) + (uint64_t)w->par.dma *
+	       ((bytes + SIM_PAGE - 1) / SIM_PAGE);
+}
+
 static void begin(struct sim_mm *mm, struct sim_cdma *c, uint64_t src,
 		  uint64_t dst, uint32_t bytes)
 {
@@ -232,8 +248,7 @@ static void begin(struct sim_mm *mm, struct sim_cdma *c, uint64_t src,
 	c->dst = dst & HAL_GADDR_MASK;
 	c->left = bytes & btt_mask(w);
 	check_hole(c);
-	c->due = w->par.dma == 0 ? 0 : sim_now(w) + (uint64_t)w->par.dma *
-		 ((c->left + SIM_PAGE - 1) / SIM_PAGE);
+	c->due = due(mm, c->left);
 	c->fail = 0;
 	if (c->left == 0)
 		c->fail = HAL_CDMA_SR_INTERR;
@@ -349,6 +364,8 @@ static void must_be_idle(const struct sim_cdma *c, uint32_t off)
 static void write_cr(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 {
 	if (val & HAL_CDMA_CR_RESET) {
+		if (c->busy && mm->w->par.timed)
+			hal_time_over(&mm->queue, &mm->run, sim_now(mm->w));
 		sim_cdma_reset(mm->w, mm->b);
 		c->cr |= HAL_CDMA_CR_RESET;	/* until read_cr() clears it */
 		return;

@@ -3,34 +3,23 @@
  * hal_sim_join.c - how the processes of a model find its segments and each
  * other; which of them are alive; the driver's lock; the model's time.
  *
- * Every process of a model listens on an abstract socket name of its own, but
- * never exchanges data there. A newcomer connects to a name, learns from the
- * kernel which process listens (SO_PEERCRED), and opens the segments of that
- * process under /proc. So no process has to answer, and the segments vanish
- * with the last process that has them. One process at a time joins: it binds
- * the name "gate" meanwhile. Names vanish with their process. A process is
- * alive while it has the file lock on its byte of the first segment, which a
- * forked child does not inherit.
+ * hal_meet.c says how a process finds another one, and the segments of it. A
+ * process is alive while it has the file lock on its byte of the first segment,
+ * which a forked child does not inherit.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "hal/hal_meet.h"
 #include "hal/sim/hal_sim_join.h"
 #include "util/unm_clock.h"
 
-#define GATE_NAP_NS	100000		/* between tries to join */
-#define GATE_NAPS	100000		/* 10 s */
-#define BACKLOG		4096
 #define LOOK_SPINS	64		/* tries of the lock between checks that
 					 * its holder is alive */
 
@@ -40,53 +29,10 @@ _Static_assert(sizeof(void *) == 8, "the model needs 64-bit addresses");
 
 socklen_t sim_name(void *name, const char *what, uint64_t hash, uint64_t n)
 {
-	struct sockaddr_un *sun = name;
-	int len;
-
-	memset(sun, 0, sizeof(*sun));
-	sun->sun_family = AF_UNIX;
-	len = snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1,
-		       "unimem.sim.%u.%s.%016llx.%llx", (unsigned)geteuid(),
-		       what, (unsigned long long)hash, (unsigned long long)n);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)len);
+	return hal_meet_name(name, "sim", what, hash, n);
 }
 
-static int new_socket(int type)
-{
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* A socket bound to a name; -EADDRINUSE: a process has the name. */
-static int bind_name(const char *what, uint64_t hash, uint64_t n)
-{
-	struct sockaddr_un sun;
-	socklen_t len = sim_name(&sun, what, hash, n);
-	int fd = new_socket(SOCK_SEQPACKET), ret;
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&sun, len) == 0)
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
-}
-
-/* Become the process that joins. Returns the gate's socket, or -errno. */
-static int gate_enter(uint64_t hash)
-{
-	const struct timespec nap = { 0, GATE_NAP_NS };
-	int fd = -EADDRINUSE;
-
-	for (int i = 0; i < GATE_NAPS; i++) {
-		fd = bind_name("gate", hash, 0);
-		if (fd != -EADDRINUSE)
-			break;
-		nanosleep(&nap, NULL);
-	}
-	return fd;
-}
+/* ---- Segments ---------------------------------------------------------- */
 
 /* FNV-1a over all parameters: processes share a model if these are equal. */
 static uint64_t hash_params(const struct sim_params *par)
@@ -98,8 +44,6 @@ static uint64_t hash_params(const struct sim_params *par)
 		hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
 	return hash;
 }
-
-/* ---- Segments ---------------------------------------------------------- */
 
 static size_t segment_bytes(const struct sim_world *w)
 {
@@ -135,24 +79,18 @@ static int map_segments(struct sim_world *w)
 	return 0;
 }
 
-/* Open a descriptor of another process if it is a segment of this model. */
-static void take_segment(struct sim_world *w, int dir, const char *name,
-			 const char *prefix)
+/* Open a descriptor of another process, a memfd whose name ends with the number
+ * of a board. */
+static void take_segment(void *arg, int dir, const char *entry,
+			 const char *board)
 {
-	char text[128], *end;
-	unsigned long b;
-	ssize_t n;
+	struct sim_world *w = arg;
+	char *end;
+	unsigned long b = strtoul(board, &end, 10);
 
-	n = readlinkat(dir, name, text, sizeof(text) - 1);
-	if (n <= 0 || strncmp(text, "/memfd:", 7) != 0)
-		return;
-	text[n] = '\0';
-	if (strncmp(text + 7, prefix, strlen(prefix)) != 0)
-		return;
-	b = strtoul(text + 7 + strlen(prefix), &end, 10);
 	if (*end != ' ' || b >= w->boards || w->fd[b] >= 0)
 		return;
-	w->fd[b] = openat(dir, name, O_RDWR | O_CLOEXEC);
+	w->fd[b] = openat(dir, entry, O_RDWR | O_CLOEXEC);
 	if (w->fd[b] >= 0 && hal_seg_check(w->fd[b], segment_bytes(w)) != 0) {
 		close(w->fd[b]);
 		w->fd[b] = -1;
@@ -160,22 +98,15 @@ static void take_segment(struct sim_world *w, int dir, const char *name,
 }
 
 /* Open and map the segments of a process. -ESRCH: it does not have all. */
-static int take_segments(struct sim_world *w, pid_t pid)
+static int take_segments(void *arg, pid_t pid)
 {
-	char path[32], prefix[64];
-	struct dirent *e;
-	DIR *dir;
-	int ret = 0;
+	struct sim_world *w = arg;
+	char prefix[64];
+	int ret;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	segment_name(w, prefix);
-	dir = opendir(path);
-	if (dir == NULL)
-		return errno == EMFILE ? -EMFILE : -ESRCH;
-	while ((e = readdir(dir)) != NULL)
-		take_segment(w, dirfd(dir), e->d_name, prefix);
-	closedir(dir);
-	for (uint32_t b = 0; b < w->boards; b++)
+	ret = hal_meet_memory(pid, prefix, take_segment, w);
+	for (uint32_t b = 0; b < w->boards && ret == 0; b++)
 		if (w->fd[b] < 0)
 			ret = -ESRCH;
 	if (ret == 0)
@@ -219,53 +150,6 @@ static int make_segments(struct sim_world *w)
 
 /* ---- Joining ----------------------------------------------------------- */
 
-/* Which process listens on name n? *pid is 0 if it is another user's. */
-static int holder_of(int fd, uint64_t hash, uint64_t n, pid_t *pid)
-{
-	struct sockaddr_un sun;
-	socklen_t len = sim_name(&sun, "part", hash, n);
-	struct ucred cred;
-
-	if (connect(fd, (struct sockaddr *)&sun, len) != 0)
-		return -errno;
-	len = sizeof(cred);
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
-		return -errno;
-	*pid = cred.uid == geteuid() ? cred.pid : 0;
-	return 0;
-}
-
-/* Open the segments of any process of the model. -ESRCH: there is none. */
-static int find_segments(struct sim_world *w)
-{
-	int found = -ESRCH, fd = -1;
-
-	for (uint64_t n = 0; n < SIM_PARTS; n++) {
-		pid_t pid = 0;
-		int ret;
-
-		if (fd < 0)
-			fd = new_socket(SOCK_SEQPACKET);
-		if (fd < 0)
-			return fd;
-		ret = holder_of(fd, w->hash, n, &pid);
-		if (ret == -ECONNREFUSED)
-			continue;
-		close(fd);
-		fd = -1;
-		if (ret == -EAGAIN)	/* one listens, its backlog is full */
-			found = -EAGAIN;
-		if (ret != 0 || pid == 0)
-			continue;
-		ret = take_segments(w, pid);
-		if (ret != -ESRCH)
-			return ret;
-	}
-	if (fd >= 0)
-		close(fd);
-	return found;
-}
-
 static int lock_byte(struct sim_world *w, int cmd, short type, uint64_t n,
 		     short *is)
 {
@@ -298,7 +182,7 @@ static int take_part(struct sim_world *w)
 		/* From here on everything of the previous process n belongs to
 		 * a dead process, and none has this odd generation. */
 		gen = atomic_fetch_or(&c->part[n], 1) | 1;
-		fd = bind_name("part", w->hash, n);
+		fd = hal_meet_bind("sim", "part", w->hash, n);
 		if (fd == -EADDRINUSE) {	/* by a child of a dead one */
 			lock_byte(w, F_SETLK, F_UNLCK, n, NULL);
 			continue;
@@ -308,7 +192,7 @@ static int take_part(struct sim_world *w)
 		atomic_store(&c->part[n], ++gen);
 		w->me = gen << 16 | (n + 1);
 		w->listen_fd = fd;
-		return listen(fd, BACKLOG) != 0 ? -errno : 0;
+		return hal_meet_listen(fd);
 	}
 	return -EBUSY;
 }
@@ -317,10 +201,10 @@ static int enter(struct sim_world *w)
 {
 	int ret;
 
-	w->send_fd = new_socket(SOCK_DGRAM);
+	w->send_fd = hal_meet_socket(SOCK_DGRAM);
 	if (w->send_fd < 0)
 		return w->send_fd;
-	ret = find_segments(w);
+	ret = hal_meet_find("sim", w->hash, SIM_PARTS, take_segments, w);
 	if (ret == -ESRCH)
 		ret = make_segments(w);
 	return ret != 0 ? ret : take_part(w);
@@ -353,7 +237,7 @@ int sim_join(const struct sim_params *par, struct sim_world **out)
 	w->send_fd = -1;
 	for (uint32_t b = 0; b < HAL_REG_BOARDS_MAX; b++)
 		w->fd[b] = -1;
-	gate = gate_enter(w->hash);
+	gate = hal_meet_gate("sim", w->hash);
 	if (gate < 0) {
 		free(w);
 		return gate;
@@ -370,10 +254,7 @@ int sim_join(const struct sim_params *par, struct sim_world **out)
 
 void sim_part_hang_up(struct sim_world *w)
 {
-	int fd;
-
-	while ((fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		close(fd);
+	hal_meet_hang_up(w->listen_fd);
 }
 
 void sim_leave(struct sim_world *w)
@@ -454,4 +335,20 @@ uint64_t sim_now(struct sim_world *w)
 	return w->par.tick == 0 ? unm_now_ns() :
 	       atomic_load_explicit(&w->board[0]->common.clock,
 				    memory_order_relaxed);
+}
+
+void sim_stall(struct sim_world *w, uint64_t until)
+{
+	_Atomic uint64_t *clock = &w->board[0]->common.clock;
+	uint64_t now = sim_now(w);
+
+	while (now < until && w->par.tick == 0)
+		now = unm_now_ns();
+	/* Nothing but accesses moves the other clock. Relaxed: it orders
+	 * nothing. */
+	while (now < until &&
+	       !atomic_compare_exchange_weak_explicit(clock, &now, until,
+						      memory_order_relaxed,
+						      memory_order_relaxed))
+		;
 }

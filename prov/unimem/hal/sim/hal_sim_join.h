@@ -40,6 +40,9 @@ void sim_unlock(struct sim_world *w);
 /* Time of the model in ns: unm_now_ns(), or params.tick per access. */
 uint64_t sim_now(struct sim_world *w);
 
+/* Let the processor stall until a time of the model. */
+void sim_stall(struct sim_world *w, uint64_t until);
+
 /* Fill in a struct sockaddr_un with an abstract name of this model. Returns the
  * length of the address. */
 socklen_t sim_name(void *sun, const char *what, uint64_t hash, uint64_t n);

@@ -51,16 +51,17 @@
 
 #include "hal/dev/hal_kdev.h"
 #include "hal/dev/hal_regs.h"
+#include "hal/hal_time.h"
 
 #define SIM_MAGIC	UINT32_C(0x4d534e55)	/* "UNSM" */
-#define SIM_VERSION	8u		/* of the layouts below: raise it when
+#define SIM_VERSION	9u		/* of the layouts below: raise it when
 					 * one changes */
 
 #define SIM_PARTS	512u		/* processes of a model */
 #define SIM_FILES	512u		/* open files of a board's device */
 #define SIM_HOLDS	4096u		/* holds of an open file */
 #define SIM_REGIONS	8192u		/* allocations of a board */
-#define SIM_POSTS	16u		/* buffered stores of an open file */
+#define SIM_POSTS	24u		/* buffered stores of an open file */
 #define SIM_FIFO_MAX	1024u		/* words of a FIFO */
 #define SIM_BURST_MAX	8u		/* words of a burst */
 #define SIM_LINE	64u
@@ -112,6 +113,8 @@ struct sim_params {
 					 * opened */
 	long depth;			/* hal_platform.pkt_depth */
 	long space;			/* hal_platform.space_bytes */
+	long timed;			/* 1: the timing model applies */
+	struct hal_model figures;	/* its figures; path is empty */
 };
 
 /* The word that an empty FIFO returns: HAL_MIF_EMPTY or HAL_MIF_EMPTY_BEEF. */
@@ -148,7 +151,10 @@ struct sim_op {
 	_Atomic uint64_t state;		/* number << 8 | HAL_PIF_* */
 	_Atomic uint64_t at;		/* decision about it: make_at() of
 					 * hal_sim_box.c */
-	_Atomic uint64_t due;		/* ns: does not reach its FIFO before */
+	_Atomic uint64_t due;		/* ns: does not reach its FIFO before;
+					 * under the timing model it reaches
+					 * the FIFO at once, and is not read
+					 * before */
 	_Atomic uint64_t ack_due;	/* ns: PEND is not cleared before */
 	_Atomic uint64_t w[2 * SIM_BURST_MAX];
 	_Atomic uint32_t fifo;		/* board << 8 | interface */
@@ -166,9 +172,12 @@ struct sim_pif {
 /*
  * A FIFO of 16-byte words; four cells are a word. The upper half of a cell is
  * the lap of the FIFO, the lower half data: a helper that writes a cell too
- * late finds its lap there already, and writes nothing.
+ * late finds its lap there already, and writes nothing. Under the timing model
+ * each word has a time of arrival too, in two cells of the same kind; without
+ * the model no process touches these pages.
  */
 #define SIM_CELLS	4u
+#define SIM_DUE_CELLS	2u
 struct sim_fifo {
 	/* words read, words written; free-running */
 	_Atomic uint64_t head __attribute__((aligned(SIM_LINE)));
@@ -182,6 +191,9 @@ struct sim_fifo {
 					 * over all holders */
 	_Atomic uint64_t cell[SIM_FIFO_MAX * SIM_CELLS]
 		__attribute__((aligned(SIM_LINE)));
+	_Atomic uint64_t due[SIM_FIFO_MAX * SIM_DUE_CELLS]
+		__attribute__((aligned(SIM_LINE)));	/* ns: a word is not
+							 * read before */
 };
 
 /* The engine. Only the process that has claimed it accesses these. */
@@ -252,7 +264,11 @@ enum { SIM_POST_FREE = 0, SIM_POST_FULL = 1 };
 #define SIM_NAME_BITS	48
 struct sim_post {
 	_Atomic uint64_t state;
-	_Atomic uint64_t born;		/* ns: when it was accepted */
+	_Atomic uint64_t born;		/* ns: when it was accepted; not under
+					 * the timing model */
+	_Atomic uint64_t due;		/* timing model: when it arrives, ns;
+					 * different for each store of a file.
+					 * Else 0 */
 	uint64_t gaddr;
 	uint32_t len;
 	uint32_t pad;
@@ -300,6 +316,8 @@ struct sim_board {
 						 * page */
 	struct sim_fifo fifo[HAL_REG_IFS];
 	struct sim_cdma cdma;
+	struct hal_time_engine times;	/* of the engine, under the timing
+					 * model */
 	_Atomic uint32_t engine;	/* 1 + index of the open file that has
 					 * it; 0: free */
 	/* driver */

@@ -7,6 +7,12 @@
  * them out one by one, in random order; a barrier carries out all. The buffer
  * is in the shared state: if a process makes no access for long, or has died,
  * other processes carry out its stores.
+ *
+ * Under the timing model each piece is held back until it arrives, and the
+ * pieces of a file are carried out in the order of their arrival: by the file's
+ * accesses, or by the reads of any process that finds its mailbox empty. A
+ * piece is begun only when those before it are over, because two processes
+ * might else exchange stores to one place.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -121,6 +127,29 @@ static void carry_out(struct sim_world *w, struct sim_post *p, uint64_t name)
 	atomic_compare_exchange_strong(&p->state, &name, SIM_POST_FREE);
 }
 
+/* The store of a file that arrives first, and when; NULL: none is held back.
+ * Under the timing model times are different, and a later store has a later
+ * one: so once this store is found, all before it are over. */
+static struct sim_post *first_post(struct sim_file *f, uint64_t *due)
+{
+	struct sim_post *first = NULL;
+
+	*due = UINT64_MAX;
+	for (unsigned i = 0; i < SIM_POSTS; i++) {
+		struct sim_post *p = &f->post[i];
+		uint64_t at;
+
+		if (atomic_load(&p->state) == SIM_POST_FREE)
+			continue;
+		at = atomic_load(&p->due);
+		if (at < *due) {
+			*due = at;
+			first = p;
+		}
+	}
+	return first;
+}
+
 static uint64_t seconds(void)
 {
 	return unm_now_ns() / 1000000000;
@@ -136,11 +165,13 @@ static bool carrier_lost(struct sim_world *w, uint64_t name, uint64_t *since)
 }
 
 /* Carry out a store for its owner, or wait until another process has done
- * so. */
+ * so; before, wait until it arrives. */
 static void finish_post(struct sim_world *w, struct sim_post *p)
 {
 	uint64_t since = 0, name;
 
+	if (w->par.timed && atomic_load(&p->state) != SIM_POST_FREE)
+		sim_stall(w, atomic_load(&p->due));
 	for (int spins = 1; ; spins++) {
 		uint64_t state = atomic_load(&p->state);
 
@@ -180,20 +211,39 @@ static unsigned nth(uint32_t marked, uint64_t n)
 	return (unsigned)__builtin_ctz(marked);
 }
 
-/* Carry out one of the marked entries, chosen at random. */
-static void finish_random(struct sim_mm *mm, uint32_t among)
+/* The marked entry that arrives first. */
+static unsigned first_held(const struct sim_mm *mm, uint32_t among)
 {
-	finish_entry(mm, nth(among, sim_below(mm, __builtin_popcount(among))));
+	const struct sim_post *post = mm->f->post;
+	unsigned first = (unsigned)__builtin_ctz(among);
+
+	for (; among != 0; among &= among - 1) {
+		unsigned i = (unsigned)__builtin_ctz(among);
+
+		/* Only this thread writes them. */
+		if (atomic_load(&post[i].due) < atomic_load(&post[first].due))
+			first = i;
+	}
+	return first;
 }
 
+/* Carry out one of the marked entries: under the timing model the first, else
+ * any, chosen at random. */
+static void finish_one(struct sim_mm *mm, uint32_t among)
+{
+	finish_entry(mm, mm->w->par.timed ? first_held(mm, among) :
+		     nth(among, sim_below(mm, __builtin_popcount(among))));
+}
+
+/* due: when it arrives, under the timing model. */
 static void hold_back(struct sim_mm *mm, uint64_t gaddr, const void *src,
-		      size_t len)
+		      size_t len, uint64_t due)
 {
 	struct sim_post *p;
 	unsigned i;
 
 	if (mm->held == (1u << SIM_POSTS) - 1)
-		finish_random(mm, mm->held);
+		finish_one(mm, mm->held);
 	i = (unsigned)__builtin_ctz(~mm->held);
 	p = &mm->f->post[i];
 	/* Release: a process that reads these values for the entry's previous
@@ -201,13 +251,35 @@ static void hold_back(struct sim_mm *mm, uint64_t gaddr, const void *src,
 	__atomic_store_n(&p->gaddr, gaddr, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->len, (uint32_t)len, __ATOMIC_RELEASE);
 	put(p->data, src, len);
-	atomic_store(&p->born, sim_now(mm->w));
+	if (due == 0)
+		atomic_store(&p->born, sim_now(mm->w));
+	else
+		atomic_store(&p->due, due);
 	atomic_store(&p->state, SIM_POST_FULL);
 	if (mm->held == 0)
 		atomic_fetch_or(&mm->b->posting[mm->file / 64],
 				UINT64_C(1) << mm->file % 64);
 	mm->held |= 1u << i;
 	mm->lines |= line_bit(gaddr);
+}
+
+/* Post a piece of a store under the timing model. */
+static void post_timed(struct sim_mm *mm, uint64_t gaddr, const void *src,
+		       size_t len)
+{
+	uint64_t now = sim_now(mm->w), stall, due;
+
+	due = hal_time_store(&mm->w->par.figures, &mm->path, now, len, &stall);
+	hold_back(mm, gaddr, src, len, due);
+	if (stall > now)
+		sim_stall(mm->w, stall);
+}
+
+void sim_store_wait(struct sim_mm *mm)
+{
+	if (mm->w->par.timed)
+		sim_stall(mm->w, hal_time_load(&mm->w->par.figures,
+						&mm->path, sim_now(mm->w)));
 }
 
 /* Carry out earlier stores to the same line: they must stay in order. */
@@ -231,6 +303,23 @@ static void check_range(const struct hal_mmio_map *map, uint64_t off,
 			   len, (unsigned long long)off, map->len);
 }
 
+/* Store up to a line. */
+static void store_piece(struct sim_mm *mm, uint64_t gaddr, const void *src,
+			size_t len)
+{
+	if (mm->w->par.timed) {
+		post_timed(mm, gaddr, src, len);
+		return;
+	}
+	if (mm->held != 0 && (mm->lines & line_bit(gaddr)))
+		finish_line(mm, gaddr);
+	if (mm->w->par.reorder != 0 &&
+	    sim_below(mm, 1000) < (uint64_t)mm->w->par.reorder)
+		hold_back(mm, gaddr, src, len, 0);
+	else
+		put(sim_memory(mm->w, gaddr, len), src, len);
+}
+
 void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 	       size_t len)
 {
@@ -250,13 +339,7 @@ void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 
 		if (n > len)
 			n = len;
-		if (mm->held != 0 && (mm->lines & line_bit(gaddr)))
-			finish_line(mm, gaddr);
-		if (mm->w->par.reorder != 0 && sim_below(mm, 1000) <
-		    (uint64_t)mm->w->par.reorder)
-			hold_back(mm, gaddr, from, n);
-		else
-			put(sim_memory(mm->w, gaddr, n), from, n);
+		store_piece(mm, gaddr, from, n);
 		gaddr += n;
 		from += n;
 		len -= n;
@@ -330,6 +413,8 @@ void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 				       hal_gaddr_board(sim_what(map))))
 			sim_misuse("a load of %zu bytes from a dead board: a "
 				   "bus error", len);
+		if (hal_gaddr_board(sim_what(map)) != map->mm->board)
+			sim_store_wait(sim_mm(map->mm));
 		get(dst, sim_memory(w, sim_what(map) + off, len), len);
 		break;
 	case HAL_KDEV_TABLE:
@@ -358,19 +443,66 @@ void sim_store_flush(struct sim_mm *mm, uint32_t board)
 			mine |= 1u << i;
 	}
 	for (; mine != 0; mine &= mm->held)
-		finish_random(mm, mine);
+		finish_one(mm, mine);
+}
+
+/* Carry out the stores of mm that have arrived. */
+static void finish_arrived(struct sim_mm *mm)
+{
+	uint64_t now = sim_now(mm->w);
+
+	while (mm->held != 0) {
+		unsigned i = first_held(mm, mm->held);
+
+		if (atomic_load(&mm->f->post[i].due) > now)
+			return;
+		finish_entry(mm, i);
+	}
 }
 
 void sim_store_some(struct sim_mm *mm)
 {
-	if (sim_below(mm, 4) == 0)
-		finish_random(mm, mm->held);
+	if (mm->w->par.timed)
+		finish_arrived(mm);
+	else if (sim_below(mm, 4) == 0)
+		finish_one(mm, mm->held);
 }
 
-/* Carry out the stores of a file that are older than STALE_NS. */
+/*
+ * Carry out the first store of a file under the timing model, if it has arrived
+ * and no living process is at it. Returns whether it did. The entry may have
+ * been used for a later store until the name is on it: then it is left.
+ */
+static bool sweep_first(struct sim_world *w, struct sim_file *f, uint64_t now)
+{
+	const uint64_t owner = (UINT64_C(1) << SIM_NAME_BITS) - 1;
+	uint64_t due, state, name;
+	struct sim_post *p = first_post(f, &due);
+
+	if (p == NULL || due > now)
+		return false;
+	state = atomic_load(&p->state);
+	if (state == SIM_POST_FREE ||
+	    (state != SIM_POST_FULL &&
+	     (now - due < STALE_NS || sim_alive(w, state & owner))) ||
+	    !take(w, p, state, &name))
+		return false;
+	if (atomic_load(&p->due) != due) {
+		atomic_compare_exchange_strong(&p->state, &name,
+					       SIM_POST_FULL);
+		return false;
+	}
+	carry_out(w, p, name);
+	return true;
+}
+
+/* Carry out the stores of a file that are older than STALE_NS, or under the
+ * timing model have arrived. */
 static void sweep_file(struct sim_mm *mm, struct sim_file *f, uint64_t now)
 {
-	for (unsigned i = 0; i < SIM_POSTS; i++) {
+	while (mm->w->par.timed && sweep_first(mm->w, f, now))
+		;
+	for (unsigned i = 0; i < SIM_POSTS && !mm->w->par.timed; i++) {
 		struct sim_post *p = &f->post[i];
 		uint64_t name;
 
@@ -400,9 +532,11 @@ void sim_store_sweep(struct sim_mm *mm, uint64_t now)
 void sim_store_file_over(struct sim_world *w, uint32_t board, uint32_t file)
 {
 	struct sim_board *b = w->board[board];
+	struct sim_post *p;
+	uint64_t due;
 
-	for (unsigned i = 0; i < SIM_POSTS; i++)
-		finish_post(w, &b->file[file].post[i]);
+	while ((p = first_post(&b->file[file], &due)) != NULL)
+		finish_post(w, p);
 	atomic_fetch_and(&b->posting[file / 64],
 			 ~(UINT64_C(1) << file % 64));
 }

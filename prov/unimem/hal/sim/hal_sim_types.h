@@ -68,7 +68,9 @@ struct sim_world {
 struct sim_xfer {
 	struct hal_kdev_xfer x;		/* as written by the process */
 	uint64_t moved;			/* bytes done */
-	uint64_t due;			/* ns: not over before */
+	uint64_t due;			/* ns: not over before, by params.dma */
+	struct hal_time_run run;	/* timing model: when the engine
+					 * executes it */
 	uint32_t state;			/* enum hal_kdev_state */
 	uint32_t error;			/* HAL_CDMA_SR_ERRORS */
 	uint64_t late;			/* SIM_MUTANT_EARLY: bytes that move
@@ -106,6 +108,13 @@ struct sim_mm {
 	uint32_t nxfers;		/* entries of xfers in use */
 	uint64_t ends;			/* transfers that have ended so far */
 	struct sim_xfer *xfers;		/* params.xfers of them */
+	/* under the timing model */
+	struct hal_time_path path;	/* packets and stores of this file */
+	uint64_t begun;			/* ns: when the first register of a
+					 * packet was written */
+	struct hal_time_queue queue;	/* its transfers, */
+	struct hal_time_run run;	/* and the one of its engine's
+					 * registers */
 };
 
 static inline struct sim_mm *sim_mm(struct hal_mmio *mm)

@@ -27,6 +27,8 @@ static void move(struct sim_world *w, struct sim_xfer *x, uint64_t n)
 
 static void end(struct sim_mm *mm, struct sim_xfer *x, uint32_t state)
 {
+	if (mm->w->par.timed)
+		hal_time_over(&mm->queue, &x->run, sim_now(mm->w));
 	x->state = state;
 	x->ended = ++mm->ends;
 }
@@ -53,6 +55,15 @@ static bool lost(struct sim_mm *mm, struct sim_xfer *x)
 	return false;
 }
 
+/* May it end? */
+static bool is_due(struct sim_mm *mm, const struct sim_xfer *x)
+{
+	const struct sim_params *par = &mm->w->par;
+
+	return (par->dma == 0 && !par->timed) ||
+	       sim_now(mm->w) >= (par->timed ? x->run.due : x->due);
+}
+
 static void step(struct sim_mm *mm, struct sim_xfer *x)
 {
 	struct sim_world *w = mm->w;
@@ -64,7 +75,7 @@ static void step(struct sim_mm *mm, struct sim_xfer *x)
 	if (lost(mm, x))
 		return;
 	if (x->error != 0) {
-		if (w->par.dma == 0 || sim_now(w) >= x->due)
+		if (is_due(mm, x))
 			end(mm, x, HAL_KDEV_FAILED);
 		return;
 	}
@@ -76,7 +87,7 @@ static void step(struct sim_mm *mm, struct sim_xfer *x)
 	move(w, x, n);
 	if (x->moved != x->x.size)
 		return;
-	if (w->par.dma == 0 || sim_now(w) >= x->due)
+	if (is_due(mm, x))
 		end(mm, x, HAL_KDEV_COMPLETED);
 }
 
@@ -102,9 +113,28 @@ static void move_late(struct sim_mm *mm, struct sim_xfer *x)
 	forget(mm, x);
 }
 
+/* Timing model: the transfer to continue next. A transfer whose bytes are there
+ * ends when it is due, and else does not delay the bytes of those behind it. */
+static struct sim_xfer *next_timed(struct sim_mm *mm)
+{
+	struct sim_xfer *next = NULL;
+
+	unm_list_for_each(pos, &mm->queue.runs) {
+		struct sim_xfer *x = unm_container(pos, struct sim_xfer,
+						   run.list);
+
+		if (is_due(mm, x))
+			return x;
+		if (next == NULL && x->moved != x->x.size)
+			next = x;
+	}
+	return next;
+}
+
 void sim_xfer_run(struct sim_mm *mm)
 {
 	uint64_t n = 0, which;
+	struct sim_xfer *x;
 
 	for (uint32_t i = 0; i < mm->w->par.xfers; i++) {
 		n += under_way(&mm->xfers[i]);
@@ -112,6 +142,12 @@ void sim_xfer_run(struct sim_mm *mm)
 	}
 	if (n == 0)
 		return;
+	if (mm->w->par.timed) {
+		x = next_timed(mm);
+		if (x != NULL)
+			step(mm, x);
+		return;
+	}
 	which = sim_below(mm, (long)n);
 	for (uint32_t i = 0; i < mm->w->par.xfers; i++) {
 		if (under_way(&mm->xfers[i]) && which-- == 0) {
@@ -142,7 +178,10 @@ static void start(struct sim_mm *mm, const struct hal_kdev_xfer *k)
 		x++;
 	memset(x, 0, sizeof(*x));
 	x->x = *k;
-	if (w->par.dma != 0)
+	if (w->par.timed)
+		hal_time_begin(&w->par.figures, &mm->queue, &x->run,
+				sim_now(w), k->size);
+	else if (w->par.dma != 0)
 		x->due = sim_now(w) + (uint64_t)w->par.dma *
 			 ((k->size + SIM_PAGE - 1) / SIM_PAGE);
 	if (sim_below(mm, 1000) < (uint64_t)w->par.slverr)
