@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -124,12 +125,23 @@ bool arena_fd_valid(void)
 
 /* ---- Pages: lock held -------------------------------------------------- */
 
-/* Without MADV_REMOVE (a child's private memory) the pages are dropped. */
+/* Free the pages; the memory reads as zero afterwards. madvise(2) refuses
+ * memory that is locked (mlock(2), mlockall(2)), the file does not. In a forked
+ * child the memory is private, and is never allocated again. */
 static void give_back(uintptr_t at, size_t bytes)
 {
-	if (bytes != 0)
-		madvise((void *)at, bytes, g_arena.forked ? MADV_DONTNEED :
-			MADV_REMOVE);
+	if (bytes == 0)
+		return;
+	if (g_arena.forked) {
+		madvise((void *)at, bytes, MADV_DONTNEED);
+		return;
+	}
+	if (madvise((void *)at, bytes, MADV_REMOVE) == 0)
+		return;
+	if (!arena_fd_valid() ||
+	    fallocate(g_arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)(at - g_arena.base), (off_t)bytes) != 0)
+		memset((void *)at, 0, bytes);
 }
 
 static void release(uintptr_t at, size_t bytes)

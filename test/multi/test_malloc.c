@@ -131,6 +131,26 @@ static void test_calloc_is_zero(void **state)
 	}
 }
 
+/* madvise(2) does not free the pages of locked memory. The block is too large
+ * to be kept, and the next block of its size has its addresses. */
+static void test_locked_memory(void **state)
+{
+	size_t bytes = 40 * MIB;
+	uint8_t *p = malloc(bytes), *q;
+
+	memset(p, 0xAA, bytes);
+	if (mlock(p, 4096) != 0) {
+		free(p);
+		skip();
+	}
+	free(p);
+	q = calloc(1, bytes);
+	assert_ptr_equal(q, p);
+	assert_true(is_zero(q, bytes));
+	munlock(q, 4096);
+	free(q);
+}
+
 static void test_resize(void **state)
 {
 	size_t bytes = 1000;
@@ -492,6 +512,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_each_call),
 		cmocka_unit_test(test_others_go_on),
 		cmocka_unit_test(test_calloc_is_zero),
+		cmocka_unit_test(test_locked_memory),
 		cmocka_unit_test(test_resize),
 		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_descriptor_is_sealed),
