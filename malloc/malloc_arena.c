@@ -34,6 +34,18 @@ struct arena g_arena = {
 __thread volatile bool g_arena_inside
 	__attribute__((tls_model("initial-exec")));
 
+void arena_enter(struct arena_call *call)
+{
+	call->error = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel);
+}
+
+void arena_leave(const struct arena_call *call)
+{
+	pthread_setcancelstate(call->cancel, NULL);
+	errno = call->error;
+}
+
 void arena_lock(void)
 {
 	g_arena_inside = true;
@@ -103,15 +115,17 @@ static bool ready(void)
 
 int unimem_malloc_arena(struct unm_arena *arena)
 {
-	int saved = errno, ret = -ENOSYS;
+	struct arena_call call;
+	int ret = -ENOSYS;
 
+	arena_enter(&call);
 	if (ready() && arena_fd_valid()) {
 		arena->addr = (void *)g_arena.base;
 		arena->bytes = g_arena.size;
 		arena->fd = g_arena.fd;
 		ret = 0;
 	}
-	errno = saved;
+	arena_leave(&call);
 	return ret;
 }
 
@@ -250,13 +264,16 @@ static uintptr_t fresh(size_t want, size_t bytes, size_t align)
 
 void *arena_alloc(size_t want, size_t bytes, size_t align, bool zero)
 {
-	int saved = errno;
+	struct arena_call call;
 	uintptr_t at = 0;
 	bool used;
 
 	if (want < g_arena.min || g_arena.min == 0 || bytes > ARENA_SIZE_MOST ||
-	    align > ARENA_ALIGN_MAX || !ready()) {
-		errno = saved;
+	    align > ARENA_ALIGN_MAX)
+		return NULL;
+	arena_enter(&call);
+	if (!ready()) {
+		arena_leave(&call);
 		return NULL;
 	}
 	if (align < g_arena.page)
@@ -272,7 +289,7 @@ void *arena_alloc(size_t want, size_t bytes, size_t align, bool zero)
 	arena_unlock();
 	if (used && zero)
 		memset((void *)at, 0, want);
-	errno = saved;
+	arena_leave(&call);
 	return (void *)at;
 }
 
@@ -311,10 +328,11 @@ size_t arena_bytes(void *p)
 void arena_free(void *p)
 {
 	uintptr_t at = (uintptr_t)p;
-	int saved = errno;
+	struct arena_call call;
 	size_t bytes;
 	bool kept;
 
+	arena_enter(&call);
 	arena_lock();
 	bytes = block_bytes(at);
 	kept = kept_add(at, bytes);
@@ -325,16 +343,17 @@ void arena_free(void *p)
 		release(at, bytes);
 		arena_unlock();
 	}
-	errno = saved;
+	arena_leave(&call);
 }
 
 void arena_trim(void *p, size_t bytes)
 {
-	int saved = errno;
+	struct arena_call call;
 	size_t all = arena_bytes(p);
 
+	arena_enter(&call);
 	bytes = whole_pages(bytes);
 	if (bytes < all)
 		give_back((uintptr_t)p + bytes, all - bytes);
-	errno = saved;
+	arena_leave(&call);
 }

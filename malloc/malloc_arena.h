@@ -79,6 +79,18 @@ extern struct arena g_arena;
 extern __thread volatile bool g_arena_inside
 	__attribute__((tls_model("initial-exec")));
 
+/* What a call of the arena has changed in its thread, and restores at its end.
+ */
+struct arena_call {
+	int error;			/* errno of the program */
+	int cancel;			/* pthread_setcancelstate(3) */
+};
+
+/* Begin and end a call that may read files: a thread that is canceled there
+ * would keep the lock. */
+void arena_enter(struct arena_call *call);
+void arena_leave(const struct arena_call *call);
+
 /* Take and release g_arena.lock. */
 void arena_lock(void);
 void arena_unlock(void);

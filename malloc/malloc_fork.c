@@ -38,6 +38,7 @@
 static struct {
 	bool nested;			/* one by a signal handler, whose
 					 * thread had the lock before */
+	struct arena_call call;		/* of the thread that forks */
 	int pipe[2];			/* the child writes a byte when it has
 					 * the copies; -1: no copies */
 } g_fork;
@@ -56,13 +57,16 @@ static bool copies_affordable(void)
 
 static void prepare(void)
 {
+	struct arena_call call;
 	size_t bytes;
 
 	if (g_arena_inside) {
 		g_fork.nested = true;
 		return;
 	}
+	arena_enter(&call);
 	arena_lock();
+	g_fork.call = call;
 	g_fork.pipe[0] = -1;
 	g_fork.pipe[1] = -1;
 	if (g_arena.size == 0 || g_arena.forked)
@@ -76,6 +80,7 @@ static void prepare(void)
 /* The pipe ends when the child has written or has died. */
 static void parent(void)
 {
+	struct arena_call call;
 	int saved = errno;
 	ssize_t got;
 	char done;
@@ -91,8 +96,10 @@ static void parent(void)
 		while (got < 0 && errno == EINTR);
 		close(g_fork.pipe[0]);
 	}
+	call = g_fork.call;
+	call.error = saved;
 	arena_unlock();
-	errno = saved;
+	arena_leave(&call);
 }
 
 /* ---- The child --------------------------------------------------------- */
@@ -190,6 +197,8 @@ static void child(void)
 	if (g_arena.size != 0 || g_arena.state == ARENA_MAKING)
 		atomic_store_explicit(&g_arena.state, ARENA_OFF,
 				      memory_order_release);
+	if (!g_fork.nested)
+		pthread_setcancelstate(g_fork.call.cancel, NULL);
 	pthread_mutex_init(&g_arena.lock, NULL);
 	g_arena_inside = false;
 	g_fork.nested = false;

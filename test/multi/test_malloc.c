@@ -271,6 +271,46 @@ static void *stress(void *arg)
 	return NULL;
 }
 
+/* ---- Cancellation ------------------------------------------------------ */
+
+static _Atomic bool g_go;
+
+/* The thread is canceled already. Neither malloc() nor fork() is the place
+ * where it ends: it would keep a lock. The block is larger than what may be
+ * allocated before the machine's free memory is read again. */
+static void *canceled(void *arg)
+{
+	void *p;
+	pid_t pid;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	while (!g_go)
+		sched_yield();
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	p = malloc(g_mem.bytes - 64 * MIB);
+	free(p);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	assert_int_equal(unit_exit_code(pid), 0);
+	*(bool *)arg = true;
+	return NULL;
+}
+
+static void test_cancel(void **state)
+{
+	bool done = false;
+	pthread_t thread = unit_thread(canceled, &done);
+	void *p = malloc(MIB);
+
+	pthread_cancel(thread);
+	g_go = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(done);
+	free(p);
+}
+
 /* ---- fork() ------------------------------------------------------------ */
 
 /* The checks of a child. It has the block as it was at the fork, although the
@@ -516,6 +556,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_resize),
 		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_descriptor_is_sealed),
+		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_stress_with_forks),
 		cmocka_unit_test(test_descriptor_lost),
