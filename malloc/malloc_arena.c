@@ -158,6 +158,12 @@ static void give_back(uintptr_t at, size_t bytes)
 		memset((void *)at, 0, bytes);
 }
 
+/* The program may have denied access to pages of the block by mprotect(2). */
+static void allow_access(uintptr_t at, size_t bytes)
+{
+	mprotect((void *)at, bytes, PROT_READ | PROT_WRITE);
+}
+
 static void release(uintptr_t at, size_t bytes)
 {
 	give_back(at, bytes);
@@ -333,8 +339,9 @@ void arena_free(void *p)
 	bool kept;
 
 	arena_enter(&call);
+	bytes = arena_bytes(p);
+	allow_access(at, bytes);
 	arena_lock();
-	bytes = block_bytes(at);
 	kept = kept_add(at, bytes);
 	arena_unlock();
 	if (!kept) {
@@ -353,7 +360,9 @@ void arena_trim(void *p, size_t bytes)
 
 	arena_enter(&call);
 	bytes = whole_pages(bytes);
-	if (bytes < all)
+	if (bytes < all) {
+		allow_access((uintptr_t)p + bytes, all - bytes);
 		give_back((uintptr_t)p + bytes, all - bytes);
+	}
 	arena_leave(&call);
 }

@@ -104,48 +104,68 @@ static void parent(void)
 
 /* ---- The child --------------------------------------------------------- */
 
-/* Copy the parts of a block that are no holes. Without the descriptor the holes
- * are copied, too. */
-static void copy_data(uint8_t *to, uintptr_t at, size_t bytes, bool by_fd)
+/* Read a part of the arena's file. */
+static bool copy_part(uintptr_t to, off_t from, size_t bytes)
+{
+	ssize_t got;
+
+	while (bytes > 0) {
+		got = pread(g_arena.fd, (void *)to, bytes, from);
+		if (got == 0 || (got < 0 && errno != EINTR))
+			return false;
+		if (got < 0)
+			continue;
+		to += (size_t)got;
+		from += got;
+		bytes -= (size_t)got;
+	}
+	return true;
+}
+
+/* Copy the parts of a block that are no holes from the file to the block's
+ * addresses. The file has them also if the program has denied access to pages
+ * of the block, or has excluded them from forked children. */
+static bool copy_data(uintptr_t at, size_t bytes)
 {
 	off_t first = (off_t)(at - g_arena.base), end = first + (off_t)bytes;
 	off_t data, hole;
 
-	if (!by_fd) {
-		memcpy(to, (void *)at, bytes);
-		return;
-	}
 	for (off_t pos = first; pos < end; pos = hole) {
 		data = lseek(g_arena.fd, pos, SEEK_DATA);
 		if (data < 0 || data >= end)
-			return;
+			return data >= 0 || errno == ENXIO;
 		hole = lseek(g_arena.fd, data, SEEK_HOLE);
 		if (hole < 0 || hole > end)
 			hole = end;
-		memcpy(to + (data - first),
-		       (void *)(g_arena.base + (uintptr_t)data),
-		       (size_t)(hole - data));
+		if (!copy_part(g_arena.base + (uintptr_t)data, data,
+			       (size_t)(hole - data)))
+			return false;
 	}
+	return true;
 }
 
-/* Replace memory by memory that nobody can access; its addresses stay
- * reserved. */
-static void seal_off(uintptr_t at, size_t bytes)
+/* Replace memory by private memory; its addresses stay reserved. */
+static bool make_private(uintptr_t at, size_t bytes, int prot)
 {
-	if (bytes != 0)
-		mmap((void *)at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-		     MAP_NORESERVE | MAP_FIXED, -1, 0);
+	return bytes == 0 || mmap((void *)at, bytes, prot, MAP_PRIVATE |
+				  MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+				  -1, 0) != MAP_FAILED;
 }
 
-/* Replace a block by a private copy. */
+/* Replace a block by a private copy. Without the file the copy is made from the
+ * mapping, with its holes. */
 static bool copy_block(uintptr_t at, size_t bytes, bool by_fd)
 {
-	void *to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
-			MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *to;
 
+	if (by_fd)
+		return make_private(at, bytes, PROT_READ | PROT_WRITE) &&
+			copy_data(at, bytes);
+	to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		  MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (to == MAP_FAILED)
 		return false;
-	copy_data(to, at, bytes, by_fd);
+	memcpy(to, (void *)at, bytes);
 	return mremap(to, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
 		      (void *)at) != MAP_FAILED;
 }
@@ -160,14 +180,14 @@ static bool replace(bool copies)
 
 	for (at = all ? arena_next(0, &bytes) : 0; at != 0;
 	     at = arena_next(end, &bytes)) {
-		seal_off(end, at - end);
+		make_private(end, at - end, PROT_NONE);
 		end = at + bytes;
 		if (copies && copy_block(at, bytes, by_fd))
 			continue;
-		seal_off(at, bytes);
+		make_private(at, bytes, PROT_NONE);
 		all = false;
 	}
-	seal_off(end, g_arena.base + g_arena.size - end);
+	make_private(end, g_arena.base + g_arena.size - end, PROT_NONE);
 	if (by_fd)
 		close(g_arena.fd);
 	g_arena.fd = -1;

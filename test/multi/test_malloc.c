@@ -375,6 +375,41 @@ static void test_fork(void **state)
 	free(s.p);
 }
 
+/* A program that denies access to a page of its block, or keeps it from children
+ * as ibv_fork_init(3) does, can fork, and the child has the block's contents.
+ * When the block is freed, its next owner has access. */
+static void test_fork_with_guard_pages(void **state)
+{
+	struct slot s = { .bytes = 40 * MIB, .seed = 4 };
+	uint8_t *p;
+	pid_t pid;
+
+	s.p = aligned_alloc(4096, s.bytes);
+	paint(s.p, s.bytes, s.seed);
+	for (int i = 0; i < 2; i++) {
+		if (i == 0)
+			mprotect(s.p + MIB, 4096, PROT_NONE);
+		else
+			madvise(s.p, s.bytes, MADV_DONTFORK);
+		pid = unit_fork();
+		if (pid == 0)
+			_exit(!painted(s.p, s.bytes, s.seed));
+		assert_int_equal(unit_exit_code(pid), 0);
+	}
+	madvise(s.p, s.bytes, MADV_DOFORK);
+	mprotect(s.p + MIB, 4096, PROT_NONE);
+	free(s.p);
+	for (int i = 0; i < 2; i++) {	/* not kept and kept */
+		p = calloc(1, (size_t)(40 - 38 * i) * MIB);
+		assert_true(in_arena(p) && is_zero(p, 2 * MIB));
+		mprotect(p + MIB, 4096, PROT_READ);
+		free(p);
+	}
+	p = calloc(1, 2 * MIB);
+	memset(p, 1, 2 * MIB);
+	free(p);
+}
+
 static void test_stress_with_forks(void **state)
 {
 	struct slot s = fork_block();
@@ -558,6 +593,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_descriptor_is_sealed),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_fork_with_guard_pages),
 		cmocka_unit_test(test_stress_with_forks),
 		cmocka_unit_test(test_descriptor_lost),
 		cmocka_unit_test(test_fork_without_descriptors),
