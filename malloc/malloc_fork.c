@@ -36,12 +36,15 @@
 /* The fork that is under way; protected by g_arena.lock, which the forking
  * thread holds from prepare() to the end. */
 static struct {
-	bool nested;			/* one by a signal handler, whose
-					 * thread had the lock before */
 	struct arena_call call;		/* of the thread that forks */
 	int pipe[2];			/* the child writes a byte when it has
 					 * the copies; -1: no copies */
 } g_fork;
+
+/* Forks under way that signal handlers of this thread began while the thread
+ * had the lock. Other threads may fork meanwhile. */
+static __thread volatile int t_nested
+	__attribute__((tls_model("initial-exec")));
 
 /* Is there memory for copies of all pages that are allocated? */
 static bool copies_affordable(void)
@@ -61,7 +64,7 @@ static void prepare(void)
 	size_t bytes;
 
 	if (g_arena_inside) {
-		g_fork.nested = true;
+		t_nested++;
 		return;
 	}
 	arena_enter(&call);
@@ -85,8 +88,8 @@ static void parent(void)
 	ssize_t got;
 	char done;
 
-	if (g_fork.nested) {
-		g_fork.nested = false;
+	if (t_nested > 0) {
+		t_nested--;
 		return;
 	}
 	if (g_fork.pipe[0] >= 0) {
@@ -175,7 +178,7 @@ static bool copy_block(uintptr_t at, size_t bytes, bool by_fd)
 static bool replace(bool copies)
 {
 	uintptr_t end = g_arena.base, at;
-	bool by_fd = arena_fd_valid(), all = !g_fork.nested;
+	bool by_fd = arena_fd_valid(), all = t_nested == 0;
 	size_t bytes;
 
 	for (at = all ? arena_next(0, &bytes) : 0; at != 0;
@@ -207,7 +210,7 @@ static void child(void)
 			errno = saved;
 		g_arena.forked = true;
 	}
-	if (g_fork.pipe[1] >= 0 && !g_fork.nested) {
+	if (g_fork.pipe[1] >= 0 && t_nested == 0) {
 		if (write(g_fork.pipe[1], "", 1) < 0)
 			errno = saved;	/* the parent has died */
 		close(g_fork.pipe[0]);
@@ -217,11 +220,11 @@ static void child(void)
 	if (g_arena.size != 0 || g_arena.state == ARENA_MAKING)
 		atomic_store_explicit(&g_arena.state, ARENA_OFF,
 				      memory_order_release);
-	if (!g_fork.nested)
+	if (t_nested == 0)
 		pthread_setcancelstate(g_fork.call.cancel, NULL);
 	pthread_mutex_init(&g_arena.lock, NULL);
 	g_arena_inside = false;
-	g_fork.nested = false;
+	t_nested = 0;
 	errno = saved;
 }
 

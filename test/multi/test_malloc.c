@@ -542,6 +542,57 @@ static void test_fork_by_a_signal(void **state)
 	unit_capture_end(&cap, text, sizeof(text));
 }
 
+static _Atomic int g_fork_signals;
+
+static void count_fork_in_handler(int sig)
+{
+	int saved = errno;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0 || unit_exit_code(pid) != 0)
+		abort();
+	g_fork_signals++;
+	errno = saved;
+}
+
+/* Allocates, while the main thread forks and signals come. */
+static void *churn(void *arg)
+{
+	while (!*(_Atomic bool *)arg)
+		free(malloc(40 * MIB));
+	return NULL;
+}
+
+/* A fork by the signal handler of a thread that is in malloc() does not change
+ * the fork of another thread. */
+static void test_fork_beside_a_signal(void **state)
+{
+	struct slot s = fork_block();
+	struct unit_capture cap;
+	_Atomic bool stop = false;
+	pthread_t thread;
+	char text[64];
+	int seen = 0;
+
+	cap = unit_capture_begin();
+	signal(SIGUSR1, count_fork_in_handler);
+	thread = unit_thread(churn, &stop);
+	for (int i = 0; i < 60; i++) {
+		if (g_fork_signals == seen)
+			pthread_kill(thread, SIGUSR1);
+		fork_once(&s);
+		if (g_fork_signals != seen)
+			seen = g_fork_signals;
+	}
+	stop = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	signal(SIGUSR1, SIG_DFL);
+	unit_capture_end(&cap, text, sizeof(text));
+	free(s.p);
+}
+
 /* ---- Limits ------------------------------------------------------------ */
 
 /* With a limit of the address space there is no arena, and malloc() fails as it
@@ -599,6 +650,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_fork_without_descriptors),
 		cmocka_unit_test(test_fork_of_fork),
 		cmocka_unit_test(test_fork_by_a_signal),
+		cmocka_unit_test(test_fork_beside_a_signal),
 		cmocka_unit_test(test_limits),
 	};
 	void *probe;
