@@ -31,6 +31,8 @@
 #define ARENA_SPAN_BASE	((uintptr_t)1 << 21)	/* place of the first page in
 						 * the span: a multiple of
 						 * ARENA_ALIGN_MAX */
+#define ARENA_FD_LEAST	100		/* of the arena's descriptors, if there
+					 * are so many */
 #define ARENA_KEPT	16			/* most blocks that are kept */
 
 enum arena_state {
@@ -130,6 +132,10 @@ void arena_trim(void *p, size_t bytes);
 
 /* Give all kept pages back. Lock held. */
 void arena_unkeep(void);
+
+/* Move a descriptor that closes on exec() to a number that programs do not
+ * expect to get next, if there is one. Returns its number. */
+int arena_fd_high(int fd);
 
 /* True if fd is still the arena's memfd. */
 bool arena_fd_valid(void);

@@ -75,9 +75,14 @@ static void prepare(void)
 	if (g_arena.size == 0 || g_arena.forked)
 		return;
 	arena_unkeep();
-	if (arena_next(0, &bytes) != 0 && copies_affordable() &&
-	    pipe2(g_fork.pipe, O_CLOEXEC) != 0)
+	if (arena_next(0, &bytes) == 0 || !copies_affordable())
+		return;
+	if (pipe2(g_fork.pipe, O_CLOEXEC) != 0) {
 		g_fork.pipe[0] = g_fork.pipe[1] = -1;
+		return;
+	}
+	g_fork.pipe[0] = arena_fd_high(g_fork.pipe[0]);
+	g_fork.pipe[1] = arena_fd_high(g_fork.pipe[1]);
 }
 
 /* The pipe ends when the child has written or has died. */

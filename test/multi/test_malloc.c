@@ -210,6 +210,33 @@ static void test_descriptor_is_sealed(void **state)
 	assert_int_not_equal(ftruncate(g_mem.fd, 4096), 0);
 }
 
+/* A program that has closed descriptor 0 gets this number for its next file. */
+static void test_descriptor_is_high(void **state)
+{
+	assert_true(g_mem.fd >= 100);
+}
+
+/* A thread with the smallest stack gets a large block, and the machine's free
+ * memory is read for it. */
+static void *small_stack(void *arg)
+{
+	return malloc(g_mem.bytes - 64 * MIB);
+}
+
+static void test_small_stack(void **state)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	void *p;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 16384);
+	assert_int_equal(pthread_create(&thread, &attr, small_stack, NULL), 0);
+	assert_int_equal(pthread_join(thread, &p), 0);
+	free(p);
+	pthread_attr_destroy(&attr);
+}
+
 /* ---- Stress ------------------------------------------------------------ */
 
 struct slot {
@@ -642,6 +669,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_resize),
 		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_descriptor_is_sealed),
+		cmocka_unit_test(test_descriptor_is_high),
+		cmocka_unit_test(test_small_stack),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_fork_with_guard_pages),
