@@ -2,8 +2,9 @@
 /*
  * malloc_arena.c - the memory of large blocks: one memfd, mapped once.
  *
- * One file for all blocks, because a peer then imports the memory once, at the
- * first message, whatever the program allocates and frees later. The file has
+ * One file for all blocks, because a peer then imports the memory at the first
+ * message, whatever the program allocates and frees later; a peer releases an
+ * import that was idle for about a second, and imports it again. The file has
  * half of the machine's memory, all of it holes: a page is allocated when the
  * program touches it, and is given back when its block is freed. Some freed
  * blocks are kept, because codes free and allocate the same sizes again.
