@@ -81,8 +81,7 @@ extern struct arena g_arena;
 extern __thread volatile bool g_arena_inside
 	__attribute__((tls_model("initial-exec")));
 
-/* What a call of the arena has changed in its thread, and restores at its end.
- */
+/* State of the calling thread that a call changes, and restores at its end. */
 struct arena_call {
 	int error;			/* errno of the program */
 	int cancel;			/* pthread_setcancelstate(3) */

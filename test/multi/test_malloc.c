@@ -402,9 +402,9 @@ static void test_fork(void **state)
 	free(s.p);
 }
 
-/* A program that denies access to a page of its block, or keeps it from children
- * as ibv_fork_init(3) does, can fork, and the child has the block's contents.
- * When the block is freed, its next owner has access. */
+/* A program that denies access to a page of its block, or keeps the block from
+ * children as ibv_fork_init(3) does, can fork, and the child has the block's
+ * contents. When the block is freed, its next owner has access. */
 static void test_fork_with_guard_pages(void **state)
 {
 	struct slot s = { .bytes = 40 * MIB, .seed = 4 };
