@@ -2,8 +2,9 @@
 /*
  * malloc_arena.c - the memory of large blocks: one memfd, mapped once.
  *
- * One file for all blocks, because a peer then imports the memory once, at the
- * first message, whatever the program allocates and frees later. The file has
+ * One file for all blocks, because a peer then imports the memory at the first
+ * message, whatever the program allocates and frees later; a peer releases an
+ * import that was idle for about a second, and imports it again. The file has
  * half of the machine's memory, all of it holes: a page is allocated when the
  * program touches it, and is given back when its block is freed. Some freed
  * blocks are kept, because codes free and allocate the same sizes again.
@@ -14,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,6 +34,18 @@ struct arena g_arena = {
 
 __thread volatile bool g_arena_inside
 	__attribute__((tls_model("initial-exec")));
+
+void arena_enter(struct arena_call *call)
+{
+	call->error = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel);
+}
+
+void arena_leave(const struct arena_call *call)
+{
+	pthread_setcancelstate(call->cancel, NULL);
+	errno = call->error;
+}
 
 void arena_lock(void)
 {
@@ -102,15 +116,17 @@ static bool ready(void)
 
 int unimem_malloc_arena(struct unm_arena *arena)
 {
-	int saved = errno, ret = -ENOSYS;
+	struct arena_call call;
+	int ret = -ENOSYS;
 
+	arena_enter(&call);
 	if (ready() && arena_fd_valid()) {
 		arena->addr = (void *)g_arena.base;
 		arena->bytes = g_arena.size;
 		arena->fd = g_arena.fd;
 		ret = 0;
 	}
-	errno = saved;
+	arena_leave(&call);
 	return ret;
 }
 
@@ -124,12 +140,29 @@ bool arena_fd_valid(void)
 
 /* ---- Pages: lock held -------------------------------------------------- */
 
-/* Without MADV_REMOVE (a child's private memory) the pages are dropped. */
+/* Free the pages; the memory reads as zero afterwards. madvise(2) refuses
+ * memory that is locked (mlock(2), mlockall(2)), the file does not. In a forked
+ * child the memory is private, and is never allocated again. */
 static void give_back(uintptr_t at, size_t bytes)
 {
-	if (bytes != 0)
-		madvise((void *)at, bytes, g_arena.forked ? MADV_DONTNEED :
-			MADV_REMOVE);
+	if (bytes == 0)
+		return;
+	if (g_arena.forked) {
+		madvise((void *)at, bytes, MADV_DONTNEED);
+		return;
+	}
+	if (madvise((void *)at, bytes, MADV_REMOVE) == 0)
+		return;
+	if (!arena_fd_valid() ||
+	    fallocate(g_arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)(at - g_arena.base), (off_t)bytes) != 0)
+		memset((void *)at, 0, bytes);
+}
+
+/* The program may have denied access to pages of the block by mprotect(2). */
+static void allow_access(uintptr_t at, size_t bytes)
+{
+	mprotect((void *)at, bytes, PROT_READ | PROT_WRITE);
 }
 
 static void release(uintptr_t at, size_t bytes)
@@ -238,13 +271,16 @@ static uintptr_t fresh(size_t want, size_t bytes, size_t align)
 
 void *arena_alloc(size_t want, size_t bytes, size_t align, bool zero)
 {
-	int saved = errno;
+	struct arena_call call;
 	uintptr_t at = 0;
 	bool used;
 
 	if (want < g_arena.min || g_arena.min == 0 || bytes > ARENA_SIZE_MOST ||
-	    align > ARENA_ALIGN_MAX || !ready()) {
-		errno = saved;
+	    align > ARENA_ALIGN_MAX)
+		return NULL;
+	arena_enter(&call);
+	if (!ready()) {
+		arena_leave(&call);
 		return NULL;
 	}
 	if (align < g_arena.page)
@@ -260,7 +296,7 @@ void *arena_alloc(size_t want, size_t bytes, size_t align, bool zero)
 	arena_unlock();
 	if (used && zero)
 		memset((void *)at, 0, want);
-	errno = saved;
+	arena_leave(&call);
 	return (void *)at;
 }
 
@@ -299,12 +335,14 @@ size_t arena_bytes(void *p)
 void arena_free(void *p)
 {
 	uintptr_t at = (uintptr_t)p;
-	int saved = errno;
+	struct arena_call call;
 	size_t bytes;
 	bool kept;
 
+	arena_enter(&call);
+	bytes = arena_bytes(p);
+	allow_access(at, bytes);
 	arena_lock();
-	bytes = block_bytes(at);
 	kept = kept_add(at, bytes);
 	arena_unlock();
 	if (!kept) {
@@ -313,16 +351,19 @@ void arena_free(void *p)
 		release(at, bytes);
 		arena_unlock();
 	}
-	errno = saved;
+	arena_leave(&call);
 }
 
 void arena_trim(void *p, size_t bytes)
 {
-	int saved = errno;
+	struct arena_call call;
 	size_t all = arena_bytes(p);
 
+	arena_enter(&call);
 	bytes = whole_pages(bytes);
-	if (bytes < all)
+	if (bytes < all) {
+		allow_access((uintptr_t)p + bytes, all - bytes);
 		give_back((uintptr_t)p + bytes, all - bytes);
-	errno = saved;
+	}
+	arena_leave(&call);
 }

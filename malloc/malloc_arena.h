@@ -31,6 +31,8 @@
 #define ARENA_SPAN_BASE	((uintptr_t)1 << 21)	/* place of the first page in
 						 * the span: a multiple of
 						 * ARENA_ALIGN_MAX */
+#define ARENA_FD_LEAST	100		/* of the arena's descriptors, if there
+					 * are so many */
 #define ARENA_KEPT	16			/* most blocks that are kept */
 
 enum arena_state {
@@ -79,6 +81,17 @@ extern struct arena g_arena;
 extern __thread volatile bool g_arena_inside
 	__attribute__((tls_model("initial-exec")));
 
+/* State of the calling thread that a call changes, and restores at its end. */
+struct arena_call {
+	int error;			/* errno of the program */
+	int cancel;			/* pthread_setcancelstate(3) */
+};
+
+/* Begin and end a call that may read files: a thread that is canceled there
+ * would keep the lock. */
+void arena_enter(struct arena_call *call);
+void arena_leave(const struct arena_call *call);
+
 /* Take and release g_arena.lock. */
 void arena_lock(void);
 void arena_unlock(void);
@@ -118,6 +131,10 @@ void arena_trim(void *p, size_t bytes);
 
 /* Give all kept pages back. Lock held. */
 void arena_unkeep(void);
+
+/* Move a descriptor that closes on exec() to a number that programs do not
+ * expect to get next, if there is one. Returns its number. */
+int arena_fd_high(int fd);
 
 /* True if fd is still the arena's memfd. */
 bool arena_fd_valid(void);

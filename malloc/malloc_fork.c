@@ -36,11 +36,15 @@
 /* The fork that is under way; protected by g_arena.lock, which the forking
  * thread holds from prepare() to the end. */
 static struct {
-	bool nested;			/* one by a signal handler, whose
-					 * thread had the lock before */
+	struct arena_call call;		/* of the thread that forks */
 	int pipe[2];			/* the child writes a byte when it has
 					 * the copies; -1: no copies */
 } g_fork;
+
+/* Forks under way that signal handlers of this thread began while the thread
+ * had the lock. Other threads may fork meanwhile. */
+static __thread volatile int t_nested
+	__attribute__((tls_model("initial-exec")));
 
 /* Is there memory for copies of all pages that are allocated? */
 static bool copies_affordable(void)
@@ -56,32 +60,41 @@ static bool copies_affordable(void)
 
 static void prepare(void)
 {
+	struct arena_call call;
 	size_t bytes;
 
 	if (g_arena_inside) {
-		g_fork.nested = true;
+		t_nested++;
 		return;
 	}
+	arena_enter(&call);
 	arena_lock();
+	g_fork.call = call;
 	g_fork.pipe[0] = -1;
 	g_fork.pipe[1] = -1;
 	if (g_arena.size == 0 || g_arena.forked)
 		return;
 	arena_unkeep();
-	if (arena_next(0, &bytes) != 0 && copies_affordable() &&
-	    pipe2(g_fork.pipe, O_CLOEXEC) != 0)
+	if (arena_next(0, &bytes) == 0 || !copies_affordable())
+		return;
+	if (pipe2(g_fork.pipe, O_CLOEXEC) != 0) {
 		g_fork.pipe[0] = g_fork.pipe[1] = -1;
+		return;
+	}
+	g_fork.pipe[0] = arena_fd_high(g_fork.pipe[0]);
+	g_fork.pipe[1] = arena_fd_high(g_fork.pipe[1]);
 }
 
 /* The pipe ends when the child has written or has died. */
 static void parent(void)
 {
+	struct arena_call call;
 	int saved = errno;
 	ssize_t got;
 	char done;
 
-	if (g_fork.nested) {
-		g_fork.nested = false;
+	if (t_nested > 0) {
+		t_nested--;
 		return;
 	}
 	if (g_fork.pipe[0] >= 0) {
@@ -91,54 +104,76 @@ static void parent(void)
 		while (got < 0 && errno == EINTR);
 		close(g_fork.pipe[0]);
 	}
+	call = g_fork.call;
+	call.error = saved;
 	arena_unlock();
-	errno = saved;
+	arena_leave(&call);
 }
 
 /* ---- The child --------------------------------------------------------- */
 
-/* Copy the parts of a block that are no holes. Without the descriptor the holes
- * are copied, too. */
-static void copy_data(uint8_t *to, uintptr_t at, size_t bytes, bool by_fd)
+/* Read a part of the arena's file. */
+static bool copy_part(uintptr_t to, off_t from, size_t bytes)
+{
+	ssize_t got;
+
+	while (bytes > 0) {
+		got = pread(g_arena.fd, (void *)to, bytes, from);
+		if (got == 0 || (got < 0 && errno != EINTR))
+			return false;
+		if (got < 0)
+			continue;
+		to += (size_t)got;
+		from += got;
+		bytes -= (size_t)got;
+	}
+	return true;
+}
+
+/* Copy the parts of a block that are no holes from the file to the block's
+ * addresses. The file has them also if the program has denied access to pages
+ * of the block, or has excluded them from forked children. */
+static bool copy_data(uintptr_t at, size_t bytes)
 {
 	off_t first = (off_t)(at - g_arena.base), end = first + (off_t)bytes;
 	off_t data, hole;
 
-	if (!by_fd) {
-		memcpy(to, (void *)at, bytes);
-		return;
-	}
 	for (off_t pos = first; pos < end; pos = hole) {
 		data = lseek(g_arena.fd, pos, SEEK_DATA);
 		if (data < 0 || data >= end)
-			return;
+			return data >= 0 || errno == ENXIO;
 		hole = lseek(g_arena.fd, data, SEEK_HOLE);
 		if (hole < 0 || hole > end)
 			hole = end;
-		memcpy(to + (data - first),
-		       (void *)(g_arena.base + (uintptr_t)data),
-		       (size_t)(hole - data));
+		if (!copy_part(g_arena.base + (uintptr_t)data, data,
+			       (size_t)(hole - data)))
+			return false;
 	}
+	return true;
 }
 
-/* Replace memory by memory that nobody can access; its addresses stay
- * reserved. */
-static void seal_off(uintptr_t at, size_t bytes)
+/* Replace memory by private memory; its addresses stay reserved. */
+static bool make_private(uintptr_t at, size_t bytes, int prot)
 {
-	if (bytes != 0)
-		mmap((void *)at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-		     MAP_NORESERVE | MAP_FIXED, -1, 0);
+	return bytes == 0 || mmap((void *)at, bytes, prot, MAP_PRIVATE |
+				  MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+				  -1, 0) != MAP_FAILED;
 }
 
-/* Replace a block by a private copy. */
+/* Replace a block by a private copy. Without the file the copy is made from the
+ * mapping, with its holes. */
 static bool copy_block(uintptr_t at, size_t bytes, bool by_fd)
 {
-	void *to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
-			MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *to;
 
+	if (by_fd)
+		return make_private(at, bytes, PROT_READ | PROT_WRITE) &&
+			copy_data(at, bytes);
+	to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		  MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (to == MAP_FAILED)
 		return false;
-	copy_data(to, at, bytes, by_fd);
+	memcpy(to, (void *)at, bytes);
 	return mremap(to, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
 		      (void *)at) != MAP_FAILED;
 }
@@ -148,19 +183,19 @@ static bool copy_block(uintptr_t at, size_t bytes, bool by_fd)
 static bool replace(bool copies)
 {
 	uintptr_t end = g_arena.base, at;
-	bool by_fd = arena_fd_valid(), all = !g_fork.nested;
+	bool by_fd = arena_fd_valid(), all = t_nested == 0;
 	size_t bytes;
 
 	for (at = all ? arena_next(0, &bytes) : 0; at != 0;
 	     at = arena_next(end, &bytes)) {
-		seal_off(end, at - end);
+		make_private(end, at - end, PROT_NONE);
 		end = at + bytes;
 		if (copies && copy_block(at, bytes, by_fd))
 			continue;
-		seal_off(at, bytes);
+		make_private(at, bytes, PROT_NONE);
 		all = false;
 	}
-	seal_off(end, g_arena.base + g_arena.size - end);
+	make_private(end, g_arena.base + g_arena.size - end, PROT_NONE);
 	if (by_fd)
 		close(g_arena.fd);
 	g_arena.fd = -1;
@@ -180,7 +215,7 @@ static void child(void)
 			errno = saved;
 		g_arena.forked = true;
 	}
-	if (g_fork.pipe[1] >= 0 && !g_fork.nested) {
+	if (g_fork.pipe[1] >= 0 && t_nested == 0) {
 		if (write(g_fork.pipe[1], "", 1) < 0)
 			errno = saved;	/* the parent has died */
 		close(g_fork.pipe[0]);
@@ -190,9 +225,11 @@ static void child(void)
 	if (g_arena.size != 0 || g_arena.state == ARENA_MAKING)
 		atomic_store_explicit(&g_arena.state, ARENA_OFF,
 				      memory_order_release);
+	if (t_nested == 0)
+		pthread_setcancelstate(g_fork.call.cancel, NULL);
 	pthread_mutex_init(&g_arena.lock, NULL);
 	g_arena_inside = false;
-	g_fork.nested = false;
+	t_nested = 0;
 	errno = saved;
 }
 

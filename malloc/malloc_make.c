@@ -94,6 +94,16 @@ static void *map(int fd, size_t size)
 	return NULL;
 }
 
+int arena_fd_high(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, ARENA_FD_LEAST);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
 /* A sealed memfd of size bytes, or -1. */
 static int file(size_t size)
 {
@@ -107,7 +117,7 @@ static int file(size_t size)
 		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
 		g_arena.dev = st.st_dev;
 		g_arena.ino = st.st_ino;
-		return fd;
+		return arena_fd_high(fd);
 	}
 	close(fd);
 	return -1;

@@ -6,6 +6,10 @@
 . "$(dirname "$0")/check-lib.sh"
 
 lib=${UNM_BUILDDIR:?run by make check}/.libs/libunimem-malloc.so
+[ -f "$lib" ] || {
+	echo "check-malloc: no $lib"
+	exit 1
+}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 failed=0
@@ -13,6 +17,13 @@ failed=0
 if nm -D "$lib" 2>/dev/null | grep -q "__[at]san_"; then
 	echo "check-malloc: SKIP: a sanitizer has a malloc of its own"
 	exit 77
+fi
+
+# ld.so goes on without a preload that it cannot load, and says so
+LD_PRELOAD=$lib env true 2>"$tmp/ld"
+if [ -s "$tmp/ld" ]; then
+	cat "$tmp/ld"
+	exit 1
 fi
 
 with()

@@ -131,6 +131,26 @@ static void test_calloc_is_zero(void **state)
 	}
 }
 
+/* madvise(2) does not free the pages of locked memory. The block is too large
+ * to be kept, and the next block of its size has its addresses. */
+static void test_locked_memory(void **state)
+{
+	size_t bytes = 40 * MIB;
+	uint8_t *p = malloc(bytes), *q;
+
+	memset(p, 0xAA, bytes);
+	if (mlock(p, 4096) != 0) {
+		free(p);
+		skip();
+	}
+	free(p);
+	q = calloc(1, bytes);
+	assert_ptr_equal(q, p);
+	assert_true(is_zero(q, bytes));
+	munlock(q, 4096);
+	free(q);
+}
+
 static void test_resize(void **state)
 {
 	size_t bytes = 1000;
@@ -188,6 +208,33 @@ static void test_descriptor_is_sealed(void **state)
 {
 	assert_true(fcntl(g_mem.fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_not_equal(ftruncate(g_mem.fd, 4096), 0);
+}
+
+/* A program that has closed descriptor 0 gets this number for its next file. */
+static void test_descriptor_is_high(void **state)
+{
+	assert_true(g_mem.fd >= 100);
+}
+
+/* A thread with the smallest stack gets a large block, and the machine's free
+ * memory is read for it. */
+static void *small_stack(void *arg)
+{
+	return malloc(g_mem.bytes - 64 * MIB);
+}
+
+static void test_small_stack(void **state)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	void *p;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 16384);
+	assert_int_equal(pthread_create(&thread, &attr, small_stack, NULL), 0);
+	assert_int_equal(pthread_join(thread, &p), 0);
+	free(p);
+	pthread_attr_destroy(&attr);
 }
 
 /* ---- Stress ------------------------------------------------------------ */
@@ -249,6 +296,46 @@ static void *stress(void *arg)
 	for (int i = 0; i < SLOTS; i++)
 		free(slots[i].p);
 	return NULL;
+}
+
+/* ---- Cancellation ------------------------------------------------------ */
+
+static _Atomic bool g_go;
+
+/* The thread is canceled already. Neither malloc() nor fork() is the place
+ * where it ends: it would keep a lock. The block is larger than what may be
+ * allocated before the machine's free memory is read again. */
+static void *canceled(void *arg)
+{
+	void *p;
+	pid_t pid;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	while (!g_go)
+		sched_yield();
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	p = malloc(g_mem.bytes - 64 * MIB);
+	free(p);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	assert_int_equal(unit_exit_code(pid), 0);
+	*(bool *)arg = true;
+	return NULL;
+}
+
+static void test_cancel(void **state)
+{
+	bool done = false;
+	pthread_t thread = unit_thread(canceled, &done);
+	void *p = malloc(MIB);
+
+	pthread_cancel(thread);
+	g_go = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(done);
+	free(p);
 }
 
 /* ---- fork() ------------------------------------------------------------ */
@@ -313,6 +400,41 @@ static void test_fork(void **state)
 	assert_true(resident() <= was + 8 * MIB);	/* no hole was filled */
 	free(holes);
 	free(s.p);
+}
+
+/* A program that denies access to a page of its block, or keeps the block from
+ * children as ibv_fork_init(3) does, can fork, and the child has the block's
+ * contents. When the block is freed, its next owner has access. */
+static void test_fork_with_guard_pages(void **state)
+{
+	struct slot s = { .bytes = 40 * MIB, .seed = 4 };
+	uint8_t *p;
+	pid_t pid;
+
+	s.p = aligned_alloc(4096, s.bytes);
+	paint(s.p, s.bytes, s.seed);
+	for (int i = 0; i < 2; i++) {
+		if (i == 0)
+			mprotect(s.p + MIB, 4096, PROT_NONE);
+		else
+			madvise(s.p, s.bytes, MADV_DONTFORK);
+		pid = unit_fork();
+		if (pid == 0)
+			_exit(!painted(s.p, s.bytes, s.seed));
+		assert_int_equal(unit_exit_code(pid), 0);
+	}
+	madvise(s.p, s.bytes, MADV_DOFORK);
+	mprotect(s.p + MIB, 4096, PROT_NONE);
+	free(s.p);
+	for (int i = 0; i < 2; i++) {	/* not kept and kept */
+		p = calloc(1, (size_t)(40 - 38 * i) * MIB);
+		assert_true(in_arena(p) && is_zero(p, 2 * MIB));
+		mprotect(p + MIB, 4096, PROT_READ);
+		free(p);
+	}
+	p = calloc(1, 2 * MIB);
+	memset(p, 1, 2 * MIB);
+	free(p);
 }
 
 static void test_stress_with_forks(void **state)
@@ -447,6 +569,57 @@ static void test_fork_by_a_signal(void **state)
 	unit_capture_end(&cap, text, sizeof(text));
 }
 
+static _Atomic int g_fork_signals;
+
+static void count_fork_in_handler(int sig)
+{
+	int saved = errno;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0 || unit_exit_code(pid) != 0)
+		abort();
+	g_fork_signals++;
+	errno = saved;
+}
+
+/* Allocates, while the main thread forks and signals come. */
+static void *churn(void *arg)
+{
+	while (!*(_Atomic bool *)arg)
+		free(malloc(40 * MIB));
+	return NULL;
+}
+
+/* A fork by the signal handler of a thread that is in malloc() does not change
+ * the fork of another thread. */
+static void test_fork_beside_a_signal(void **state)
+{
+	struct slot s = fork_block();
+	struct unit_capture cap;
+	_Atomic bool stop = false;
+	pthread_t thread;
+	char text[64];
+	int seen = 0;
+
+	cap = unit_capture_begin();
+	signal(SIGUSR1, count_fork_in_handler);
+	thread = unit_thread(churn, &stop);
+	for (int i = 0; i < 60; i++) {
+		if (g_fork_signals == seen)
+			pthread_kill(thread, SIGUSR1);
+		fork_once(&s);
+		if (g_fork_signals != seen)
+			seen = g_fork_signals;
+	}
+	stop = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	signal(SIGUSR1, SIG_DFL);
+	unit_capture_end(&cap, text, sizeof(text));
+	free(s.p);
+}
+
 /* ---- Limits ------------------------------------------------------------ */
 
 /* With a limit of the address space there is no arena, and malloc() fails as it
@@ -492,15 +665,21 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_each_call),
 		cmocka_unit_test(test_others_go_on),
 		cmocka_unit_test(test_calloc_is_zero),
+		cmocka_unit_test(test_locked_memory),
 		cmocka_unit_test(test_resize),
 		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_descriptor_is_sealed),
+		cmocka_unit_test(test_descriptor_is_high),
+		cmocka_unit_test(test_small_stack),
+		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_fork_with_guard_pages),
 		cmocka_unit_test(test_stress_with_forks),
 		cmocka_unit_test(test_descriptor_lost),
 		cmocka_unit_test(test_fork_without_descriptors),
 		cmocka_unit_test(test_fork_of_fork),
 		cmocka_unit_test(test_fork_by_a_signal),
+		cmocka_unit_test(test_fork_beside_a_signal),
 		cmocka_unit_test(test_limits),
 	};
 	void *probe;

@@ -74,19 +74,24 @@ static struct {
 	int n;				/* entries of group[] */
 	struct group group[GROUPS_MAX];	/* of each kind the innermost first */
 	char root[256];			/* of hal_limit_root(), for tests */
+	/* buffers of the holder of the lock: the stack of a caller of malloc()
+	 * may be as small as PTHREAD_STACK_MIN */
+	char name[PATH_MAX];		/* of the file that is read */
+	char text[8192];		/* its contents */
+	char path[DIR_MAX];		/* of list_groups() */
 } g_limit;
 
 /* Read the first size - 2 bytes of a file behind a line feed, so that each line
- * has a line feed before it. */
+ * has a line feed before it. Here and below: g_limit is locked. */
 static bool read_text(const char *dir, const char *name, char *text,
 		      size_t size)
 {
-	char path[PATH_MAX];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s%s/%s", g_limit.root, dir, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(g_limit.name, sizeof(g_limit.name), "%s%s/%s", g_limit.root,
+		 dir, name);
+	fd = open(g_limit.name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	text[0] = '\n';
@@ -172,17 +177,17 @@ static bool own_group(const char *text, const char *controller, char *path,
 	return false;
 }
 
-/* Fill g_limit.group[], which is locked. */
+/* Fill g_limit.group[]. */
 static void list_groups(void)
 {
-	char text[8192], path[DIR_MAX];
+	char *text = g_limit.text, *path = g_limit.path;
 
 	g_limit.listed = true;
 	g_limit.n = 0;
-	if (!read_text("/proc/self", "cgroup", text, sizeof(text)))
+	if (!read_text("/proc/self", "cgroup", text, sizeof(g_limit.text)))
 		return;
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (!own_group(text, kinds[i].controller, path, sizeof(path)))
+		if (!own_group(text, kinds[i].controller, path, DIR_MAX))
 			continue;
 		if (strcmp(path, "/") == 0)
 			path[0] = '\0';
@@ -193,10 +198,10 @@ static void list_groups(void)
 /* Bytes of cached files, which the kernel frees before it kills a process. */
 static uint64_t reclaimable(const struct group *group)
 {
+	char *text = g_limit.text;
 	uint64_t sum = 0;
-	char text[8192];
 
-	if (!read_text(group->dir, "memory.stat", text, sizeof(text)))
+	if (!read_text(group->dir, "memory.stat", text, sizeof(g_limit.text)))
 		return 0;
 	for (int i = 0; i < 2; i++) {
 		const char *cache = group->kind->cache[i];
@@ -218,9 +223,9 @@ static uint64_t field(const char *text, const char *name)
 
 static uint64_t meminfo(const char *name)
 {
-	char text[4096];
+	char *text = g_limit.text;
 
-	return read_text("/proc", "meminfo", text, sizeof(text)) ?
+	return read_text("/proc", "meminfo", text, sizeof(g_limit.text)) ?
 		field(text, name) : 0;
 }
 
@@ -289,12 +294,14 @@ static uint64_t groups_left(uint64_t bytes, uint64_t *limit)
  * system does not report it. */
 static uint64_t machine_left(void)
 {
-	uint64_t left = 0;
-	char text[4096];
+	uint64_t left;
 
-	if (read_text("/proc", "meminfo", text, sizeof(text)))
-		left = field(text, "\nMemAvailable:");
-	return left == 0 ? UINT64_MAX : left + field(text, "\nSwapFree:");
+	hal_lock(&g_limit.lock);
+	left = meminfo("\nMemAvailable:");
+	left = left == 0 ? UINT64_MAX : left +
+		field(g_limit.text, "\nSwapFree:");
+	hal_unlock(&g_limit.lock);
+	return left;
 }
 
 int hal_limit_check(const char *what, size_t bytes)
@@ -327,11 +334,12 @@ uint64_t hal_memory_left(uint64_t enough)
 
 uint64_t hal_memory_total(void)
 {
-	uint64_t total = meminfo("\nMemTotal:"), limit;
+	uint64_t total, limit;
 
+	hal_lock(&g_limit.lock);
+	total = meminfo("\nMemTotal:");
 	if (total == 0)
 		total = UINT64_MAX;
-	hal_lock(&g_limit.lock);
 	if (!g_limit.listed)
 		list_groups();
 	for (int i = 0; i < g_limit.n; i++)

@@ -548,9 +548,13 @@ static int segment_adopt(struct unm_heap *heap, const struct unm_arena *arena)
 	seg->bytes = arena->bytes;
 	ret = hal_mem_adopt(heap->hal, arena->fd, arena->addr, arena->bytes,
 			    &seg->mem);
-	if (ret == 0)
-		ret = hal_mem_key(heap->hal, seg->mem, &seg->key);
 	if (ret != 0) {
+		free(seg);
+		return ret;
+	}
+	ret = hal_mem_key(heap->hal, seg->mem, &seg->key);
+	if (ret != 0) {
+		hal_mem_free(heap->hal, seg->mem);
 		free(seg);
 		return ret;
 	}
