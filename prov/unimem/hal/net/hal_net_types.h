@@ -220,7 +220,7 @@ struct net_peer {
 	int dying;			/* 0, or the status of HAL_EV_DEAD */
 	uint64_t dead_by;		/* ns: when it is dead at the latest */
 	int bye;			/* BYE or LEAVE came, and bye_sent is
-					 * set: status for HAL_EV_DEAD; else 0 */
+					 * set: status of the end; else 0 */
 	uint64_t bye_sent;
 	uint8_t ev_pending;		/* bit n: event n */
 	int ev_status;
