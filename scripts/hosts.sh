@@ -137,7 +137,7 @@ hosts_neighbour()
 # mpirun does not reach end once it does.
 hosts_lost()
 {
-	local waits=$HOSTS_MADE/waits i pids
+	local waits=$HOSTS_MADE/waits ended=0 i pids
 
 	rm -rf "$waits"
 	mkdir "$waits"
@@ -153,10 +153,9 @@ hosts_lost()
 	done
 	mapfile -t pids < <(cat "$waits"/*)
 	hosts_neighbour replace lladdr 02:00:00:00:00:99 nud permanent
-	if wait "$HOSTS_JOB"; then
-		return 1
-	fi
+	wait "$HOSTS_JOB" || ended=$?
 	hosts_neighbour del
+	[ "$ended" != 0 ] || return
 	for i in "${pids[@]}"; do
 		while kill -0 "$i" 2>/dev/null; do
 			sleep 0.05

@@ -184,6 +184,33 @@ static void close_send_to_the_dead(void **state)
 	hal_peer_free(p.ab);
 }
 
+/* The status of HAL_EV_DEAD: the peer closed its interface, or it ended this
+ * connection only. Either side may have opened its half. */
+static void close_has_a_status(void **state)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		struct ct_if *a = ct_open(0), *b = ct_open(0);
+		struct ct_pair p = { .a = a, .b = b };
+		struct hal_event ev;
+
+		p.ab = ct_connect(a, &b->hif->addr);
+		p.ba = ct_inbound_from(b, &a->hif->addr);
+		if (i & 1)
+			ct_connect(b, &a->hif->addr);
+		if (i & 2)
+			hal_peer_free(p.ba);
+		else
+			ct_close(p.b);
+		ev = ct_wait_event(p.a, HAL_EV_DEAD, p.ab);
+		assert_int_equal(ev.status, i & 2 ? -FI_ECONNRESET :
+				 -FI_ESHUTDOWN);
+		hal_peer_free(p.ab);
+		ct_close(p.a);
+		if (i & 2)
+			ct_close(p.b);
+	}
+}
+
 /* One peer closes: the other peers continue to send and to connect. */
 static void close_harms_nobody_else(void **state)
 {
@@ -246,6 +273,7 @@ const struct CMUnitTest ct_close_tests[] = {
 	CT_TEST(close_after_crossing),
 	CT_TEST(close_keeps_space),
 	CT_TEST(close_send_to_the_dead),
+	CT_TEST(close_has_a_status),
 	CT_TEST(close_harms_nobody_else),
 	CT_TEST(close_in_any_state),
 };

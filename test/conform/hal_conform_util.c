@@ -348,7 +348,8 @@ void ct_expect_death(struct ct_if *ci, struct hal_peer *peer, uint64_t since)
 		late = ct_now() > since + CT_SECOND;
 		ct_step_all();
 	}
-	assert_true(ev.status < 0 && peer->dead);
+	assert_int_equal(ev.status, -FI_ECONNRESET);
+	assert_true(peer->dead);
 }
 
 /* ---- Packets --------------------------------------------------------- */

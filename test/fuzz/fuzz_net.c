@@ -151,13 +151,14 @@ static void answer(struct fuzz_input *in)
 
 static void control(struct fuzz_input *in)
 {
-	uint8_t msg[NET_CTL_MAX], type = (uint8_t)fuzz_take(in, 1) % 6;
-	struct net_bye bye = { .ctl.type = NET_CTL_BYE };
+	uint8_t msg[NET_CTL_MAX], type = (uint8_t)fuzz_take(in, 1) % 7;
+	struct net_bye bye = { 0 };
 	size_t len, cut;
 
 	len = net_rogue_meet(&rogue, msg) - NET_MAC;
 	rogue.auth.nsealed--;
-	if (type == NET_CTL_BYE) {
+	if (type == NET_CTL_BYE || type == NET_CTL_LEAVE) {
+		bye.ctl.type = type;
 		bye.sent = fuzz_take(in, 1);
 		bye.taken = fuzz_take(in, 1);
 		memcpy(msg, &bye, sizeof(bye));

@@ -186,8 +186,12 @@ static int heir(int fd, void *arg)
 	CHECK(fi_trecv(n.ep, buf, 8, NULL, n.peer[1], 7, 0, &ctx) ==
 	      -FI_ECONNRESET);
 	FI(fi_recvmsg(n.ep, &multi, FI_MULTI_RECV | FI_COMPLETION));
-	CHECK(node_poll(&n, &entry, &error) == 1 && entry.op_context == &ctx);
-	node_expect_error(&n, &ctx, FI_RECV, FI_ECONNRESET);
+	CHECK(node_poll(&n, &entry, &error) == 1 && entry.op_context == &ctx &&
+	      !(entry.flags & FI_MULTI_RECV));
+	while ((ret = node_poll(&n, &entry, &error)) == 0)
+		;
+	CHECK(ret == -FI_EAVAIL && error.op_context == &ctx &&
+	      error.err == FI_ECONNRESET && (error.flags & FI_MULTI_RECV));
 	node_quiet(&n, CONFIRM_US);
 	node_close(&n);
 	return 0;

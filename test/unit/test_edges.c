@@ -397,6 +397,33 @@ static void test_no_remote_keys_while_closing(void **state)
 	assert_null(hal_rx_peek(r[1]->peer, &head));	/* no remote key */
 }
 
+/* A peer that ends the connection after an error, and lives, has not closed its
+ * endpoint: receives that name it end on both sides. */
+static void test_disconnected_after_an_error(void **state)
+{
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
+	fi_addr_t ab = ep_insert(a, b), ba = ep_insert(b, a);
+	struct unm_ep *ep = (struct unm_ep *)b->ep;
+	char x[8] = "", y[8], z[8];
+
+	EP_OK(fi_trecv(a->ep, x, 8, NULL, ab, 1, 0, x));
+	EP_OK(fi_tinject(b->ep, z, 8, ba, 1));
+	ep_wait(a, x);
+	EP_OK(fi_trecv(b->ep, y, 8, NULL, ba, 1, 0, y));
+	EP_OK(fi_tinject(a->ep, z, 8, ab, 1));
+	ep_wait(b, y);
+	EP_OK(fi_trecv(a->ep, x, 8, NULL, ab, 9, 0, x));
+	EP_OK(fi_trecv(b->ep, y, 8, NULL, ba, 9, 0, y));
+	unm_peer_fail(unm_container(ep->peers.next, struct unm_peer, all),
+		      "a test", 0);
+	assert_int_equal(ep_wait(b, y).err, FI_ECONNABORTED);
+	assert_int_equal(ep_wait(a, x).err, FI_ECONNRESET);
+	assert_int_equal(fi_trecv(a->ep, x, 8, NULL, ab, 9, 0, x),
+			 -FI_ECONNRESET);
+	assert_int_equal(fi_trecv(b->ep, y, 8, NULL, ba, 9, 0, y),
+			 -FI_ECONNRESET);
+}
+
 EP_THREADS_MAIN(
 	RAW_TEST(test_refused_range_brings_no_data),
 	RAW_TEST(test_every_region_counts),
@@ -408,4 +435,5 @@ EP_THREADS_MAIN(
 	RAW_TEST(test_many_regions),
 	RAW_TEST(test_injected_steps_are_not_lost),
 	RAW_TEST_INSIDE(test_no_remote_keys_while_closing),
+	RAW_TEST_INSIDE(test_disconnected_after_an_error),
 )

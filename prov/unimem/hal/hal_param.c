@@ -85,7 +85,7 @@ const struct hal_param hal_param_table[] = {
 	    .def = "7450", .help = "first TCP port of interfaces that other "
 		    "hosts reach by board and interface"),
 	ROW("NET_DEAD_MS", HAL_PARAM_INT, net_dead_ms, .min = 3000,
-	    .max = 600000, .def = "3000", .help = "a host that does not "
+	    .max = 120000, .def = "3000", .help = "a host that does not "
 		    "answer for so many ms is dead"),
 	ROW("NET_DIAL_MS", HAL_PARAM_INT, net_dial_ms, .min = 100,
 	    .max = 3600000, .def = "10000", .help = "connections to another "

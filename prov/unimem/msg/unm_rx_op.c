@@ -20,7 +20,7 @@ uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf)
 {
 	struct unm_rx_done canceled = {
 		.context = buf->match.context, .err = -buf->status,
-		.src = FI_ADDR_NOTAVAIL,
+		.src = FI_ADDR_NOTAVAIL, .flags = FI_MULTI_RECV,
 	};
 	bool was_canceled = buf->canceled;
 

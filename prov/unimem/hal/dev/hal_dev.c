@@ -486,6 +486,7 @@ static void dev_if_close(struct hal_if *hif)
 	bool own = dif->pid == getpid();
 
 	HAL_FAULT_POINT(HAL_FAULT_POINT_CLOSING);
+	dif->closing = true;
 	while (dif->peers != NULL) {
 		if (own)
 			dev_peer_free(&dif->peers->p);

@@ -155,6 +155,28 @@ static bool inbound_over(struct dev_peer *peer)
 	return true;
 }
 
+/* The status of HAL_EV_DEAD: did a peer that ended say that it closes its
+ * interface? The order in which this end was noticed makes no difference. */
+static int last_status(struct dev_peer *peer)
+{
+	const struct dev_link *link = dev_rlink(peer);
+	struct dev_back *back = dev_back(peer);
+	bool orderly = false;
+
+	if (peer->dying != -FI_ECONNRESET)
+		return peer->dying;
+	/* pairs with the order of the stores in dev_link_end() */
+	if (peer->accept != DEV_ACCEPT_NONE &&
+	    atomic_load_explicit(&link->end, memory_order_acquire) != 0)
+		orderly = link->orderly != 0;
+	/* and of those in say_end() */
+	else if (peer->hello != DEV_HELLO_NONE &&
+		 atomic_load_explicit(&back->back.closed,
+				      memory_order_acquire) != 0)
+		orderly = back->orderly != 0;
+	return orderly ? -FI_ESHUTDOWN : -FI_ECONNRESET;
+}
+
 static void declare_dead(struct dev_if *dif, struct dev_peer *peer)
 {
 	peer->p.dead = true;
@@ -162,7 +184,7 @@ static void declare_dead(struct dev_if *dif, struct dev_peer *peer)
 	unm_list_remove(&peer->waiting);
 	dev_dma_cancel(dif, peer);
 	if (peer->known || peer->ev_pending != 0)
-		dev_event(peer, HAL_EV_DEAD, peer->dying);
+		dev_event(peer, HAL_EV_DEAD, last_status(peer));
 	else
 		dev_peer_drop(peer);	/* the caller never had it */
 }
@@ -188,10 +210,15 @@ void dev_end_dying(struct dev_if *dif)
 static void say_end(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
+	uint64_t orderly = dif->closing;
 
 	if (peer->link.mm != NULL)
 		dev_link_end(peer);
 	if (peer->rback.mm != NULL && !peer->gone) {
+		dif->io->store(&peer->rback.map,
+			       offsetof(struct dev_back, orderly),
+			       &orderly, sizeof(orderly));
+		dev_stored(peer, &peer->rback.map);
 		dif->io->store(&peer->rback.map,
 			       offsetof(struct dev_back, back.closed),
 			       &peer->session, sizeof(peer->session));

@@ -452,7 +452,7 @@ void dev_link_end(struct dev_peer *peer)
 	struct dev_if *dif = dev_if(peer->p.hif);
 	struct hal_mmio_map *map = &peer->link.map;
 	uint32_t mask = dif->i.caps->pkt_depth - 1;
-	uint64_t last, end = peer->p.tx.next + 1;
+	uint64_t last, end = peer->p.tx.next + 1, orderly = dif->closing;
 	uint32_t n;
 
 	if (dif->pif_peer == peer)
@@ -467,6 +467,8 @@ void dev_link_end(struct dev_peer *peer)
 	dif->stats.stored_at_end += n;
 	dif->io->store(map, offsetof(struct dev_link, last), &last,
 		       sizeof(last));
+	dif->io->store(map, offsetof(struct dev_link, orderly), &orderly,
+		       sizeof(orderly));
 	if (dev_stored(peer, map) != 0)
 		return;
 	dif->io->store(map, offsetof(struct dev_link, end), &end, sizeof(end));

@@ -248,6 +248,7 @@ struct dev_if {
 					 * packet; 0: not yet */
 	uint64_t pif_answer;		/* HAL_PIF_ACK, HAL_PIF_NACK or 0, as
 					 * the status showed last */
+	bool closing;			/* in dev_if_close() */
 	bool unproven;			/* no status shows yet that the packets
 					 * since the last proof were
 					 * transmitted */

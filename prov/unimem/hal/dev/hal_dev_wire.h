@@ -24,7 +24,7 @@
 #include "hal/hal_types.h"
 #include "hal/dev/hal_regs.h"
 
-#define DEV_WIRE	1u	/* version of the layouts in this file: raise it
+#define DEV_WIRE	2u	/* version of the layouts in this file: raise it
 				 * when one changes */
 #define DEV_DEPTH_MAX	64u	/* largest pkt_depth: packets per peer that are
 				 * not released */
@@ -71,11 +71,13 @@ struct dev_link {
 	 * through the mailbox; words[] has them. */
 	uint64_t last;
 	_Atomic uint64_t end;		/* 1 + number after the last packet, a
-					 * release of last and words[]; 0: the
-					 * direction is open */
+					 * release of last, words[] and orderly;
+					 * 0: the direction is open */
 	uint64_t session;		/* dev_peer.session of the sender, not
 					 * 0 */
 	struct dev_pkt words[DEV_DEPTH_MAX];
+	uint64_t orderly;		/* 1: the sender closed its interface;
+					 * 0: it ended this connection only */
 };
 _Static_assert(sizeof(struct dev_link) <= DEV_PAGE, "a link is a page");
 _Static_assert(offsetof(struct dev_link, words) == 64, "wire format");
@@ -84,7 +86,8 @@ _Static_assert(offsetof(struct dev_link, words) == 64, "wire format");
  * sender. All versions have answer at this offset. */
 struct dev_back {
 	_Atomic uint64_t answer;	/* to the HELLO: enum dev_answer */
-	uint64_t reserved[7];		/* 0 */
+	uint64_t orderly;		/* as dev_link.orderly, of closed */
+	uint64_t reserved[6];		/* 0 */
 	struct hal_back back;		/* closed: dev_peer.session of the
 					 * receiver's peer that ended */
 };

@@ -279,6 +279,7 @@ static void close_all(struct emu_if *eif)
 {
 	int fd;
 
+	eif->closing = true;
 	/* close() would not end a socket that a forked child has too */
 	shutdown(eif->listen.fd, SHUT_RDWR);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_CLOSING);

@@ -188,10 +188,12 @@ void emu_peer_free(struct hal_peer *hp)
 	for (int i = 0; i < 2; i++) {
 		if (conns[i] == NULL)
 			continue;
-		if (!(conns[i]->todo & EMU_TODO_ANSWER))
+		if (emu_if(hp->hif)->closing &&
+		    !(conns[i]->todo & EMU_TODO_ANSWER))
 			emu_conn_send(conns[i], &bye, sizeof(bye.head),
 				      EMU_BYE, 0, NULL, 0);
-		else if (conns[i]->answer == EMU_WELCOME && peer->out == NULL)
+		else if ((conns[i]->todo & EMU_TODO_ANSWER) &&
+			 conns[i]->answer == EMU_WELCOME && peer->out == NULL)
 			emu_refuse(conns[i], EMU_WELCOME, EMU_LET_GO);
 	}
 	emu_peer_drop(peer);

@@ -20,8 +20,9 @@ int emu_peer_new(struct emu_if *eif, const struct hal_addr *addr,
  * outstanding transfers are cancelled. The peer is not notified. */
 void emu_peer_drop(struct emu_peer *peer);
 
-/* As hal_peer_free(): notify the peer with EMU_BYE, then emu_peer_drop(). In a
- * forked child this does nothing. */
+/* As hal_peer_free(): emu_peer_drop(), whose closed connections notify the
+ * peer. EMU_BYE is sent before if the interface closes. In a forked child this
+ * does nothing. */
 void emu_peer_free(struct hal_peer *hp);
 
 /* Open the outbound half: make a link, map it, and set peer->p.tx. *fd is the

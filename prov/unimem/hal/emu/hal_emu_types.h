@@ -292,6 +292,7 @@ struct emu_if {
 					 * 0: it was never set */
 	uint64_t check_ns;		/* from arming to then; 0: the least */
 	uint64_t check_taken;		/* packets taken when last armed */
+	bool closing;			/* in emu_if_close() */
 	bool place_free;		/* a peer was freed: the next service
 					 * tries connections with held set */
 	struct emu_times *times;	/* hal_emu_stamp.h; NULL: no timing

@@ -36,7 +36,7 @@ enum emu_msg_type {
 	EMU_WAKE,		/* ends the sleep after hal_if_arm() */
 	EMU_MEM_REQ,		/* request for the region of a key */
 	EMU_MEM_REP,		/* answer [memfd of the region]; or an error */
-	EMU_BYE,		/* the interface or the peer object is closed */
+	EMU_BYE,		/* the interface is closed */
 };
 
 /* Start of each message. All versions have the same, so that a process can log

@@ -171,7 +171,7 @@ static void nif_close(struct net_if *nif)
 						      struct net_peer, link);
 
 		if (parent) {
-			net_meet_bye(peer);
+			net_meet_bye(peer, NET_CTL_BYE);
 			net_peer_drop(peer, false);
 		} else {
 			net_peer_free_copy(peer);

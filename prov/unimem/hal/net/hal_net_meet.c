@@ -80,14 +80,14 @@ static int send_meet(struct net_conn *conn)
 	return 0;
 }
 
-void net_meet_bye(struct net_peer *peer)
+void net_meet_bye(struct net_peer *peer, enum net_ctl_type type)
 {
 	struct {
 		struct net_bye bye;
 		uint8_t mac[NET_MAC];
 	} msg = {
 		.bye = {
-			.ctl.type = NET_CTL_BYE,
+			.ctl.type = type,
 			.sent = peer->s.sent, .taken = peer->s.taken,
 		},
 	};
@@ -347,9 +347,10 @@ static int on_bye(struct net_conn *conn, const struct net_bye *bye, size_t len)
 	if (peer->state < NET_UP || len != sizeof(*bye) ||
 	    net_stream_ack(&peer->s, bye->taken) != 0)
 		return -EPROTO;
-	peer->bye = true;
+	peer->bye = bye->ctl.type == NET_CTL_BYE ? -FI_ESHUTDOWN :
+		    -FI_ECONNRESET;
 	peer->bye_sent = bye->sent;
-	net_peer_dying(peer, -FI_ESHUTDOWN);
+	net_peer_dying(peer, -FI_ECONNRESET);
 	return 0;
 }
 
@@ -380,6 +381,7 @@ static int on_control(struct net_conn *conn, const struct net_ctl *ctl,
 			peer_up(conn->peer);
 		return ret;
 	case NET_CTL_BYE:
+	case NET_CTL_LEAVE:
 		return on_bye(conn, (const struct net_bye *)ctl, len);
 	case NET_CTL_SUSPEND:
 		return net_suspend_input(conn->peer,

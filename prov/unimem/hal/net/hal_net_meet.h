@@ -14,7 +14,8 @@ void net_meet_proven(struct net_conn *conn);
  * connection. */
 int net_meet_input(struct net_conn *conn);
 
-/* Notify the peer of the orderly end of this side. */
-void net_meet_bye(struct net_peer *peer);
+/* Notify the peer that this side ends: the interface is closed (NET_CTL_BYE),
+ * or this connection only (NET_CTL_LEAVE). */
+void net_meet_bye(struct net_peer *peer, enum net_ctl_type type);
 
 #endif /* HAL_NET_MEET_H */

@@ -70,6 +70,12 @@ static bool known(const struct net_peer *peer)
 	return peer->by_key || peer->p.tx.open || peer->p.rx.cells != NULL;
 }
 
+/* Has the peer said that it ends, and all that it sent arrived? */
+static bool left(const struct net_peer *peer)
+{
+	return peer->bye != 0 && peer->s.taken >= peer->bye_sent;
+}
+
 static void declare_dead(struct net_peer *peer)
 {
 	if (!known(peer)) {
@@ -82,8 +88,7 @@ static void declare_dead(struct net_peer *peer)
 	net_dma_cancel(peer);
 	if (net_peer_hidden(peer))
 		return;			/* net_connect() returns the status */
-	net_peer_event(peer, HAL_EV_DEAD,
-		       peer->bye ? -FI_ESHUTDOWN : peer->dying);
+	net_peer_event(peer, HAL_EV_DEAD, left(peer) ? peer->bye : peer->dying);
 }
 
 /*
@@ -111,7 +116,7 @@ void net_peers_tick(struct net_if *nif, uint64_t now)
 			net_loss_tick(peer, now);
 		if (peer->dying == 0 || peer->p.dead)
 			continue;
-		if (peer->bye && peer->s.taken >= peer->bye_sent) {
+		if (left(peer)) {
 			declare_dead(peer);
 		} else if (peer->dead_by <= now) {
 			read_rest(nif);
@@ -181,7 +186,7 @@ void net_peer_drop(struct net_peer *peer, bool orderly)
 
 	if (orderly && live(peer)) {
 		net_linger(nif, peer);
-		net_meet_bye(peer);
+		net_meet_bye(peer, NET_CTL_LEAVE);
 	}
 	net_dma_cancel(peer);
 	disconnect(peer);

@@ -89,10 +89,11 @@ struct net_src {
 enum net_ctl_type {
 	NET_CTL_MEET = 1,		/* net_meet, address of the worker */
 	NET_CTL_CROSSED,		/* the other connection is used */
-	NET_CTL_BYE,			/* net_bye: an orderly end */
+	NET_CTL_BYE,			/* net_bye: the interface is closed */
 	NET_CTL_SUSPEND,		/* net_bye: proposes to close the
 					 * connection, or agrees to that */
 	NET_CTL_KEEP,			/* refuses that */
+	NET_CTL_LEAVE,			/* net_bye: ends this connection only */
 };
 
 struct net_meet {
@@ -103,7 +104,7 @@ struct net_meet {
 };
 _Static_assert(sizeof(struct net_meet) == 32, "meet is wire format");
 
-/* Of BYE and SUSPEND. */
+/* Of BYE, LEAVE and SUSPEND. */
 struct net_bye {
 	struct net_ctl ctl;
 	uint64_t sent;			/* frames that the author has sent */
@@ -218,7 +219,8 @@ struct net_peer {
 					 * once, see net_if.dial_due */
 	int dying;			/* 0, or the status of HAL_EV_DEAD */
 	uint64_t dead_by;		/* ns: when it is dead at the latest */
-	bool bye;			/* an orderly end: bye_sent is set */
+	int bye;			/* BYE or LEAVE came, and bye_sent is
+					 * set: status of the end; else 0 */
 	uint64_t bye_sent;
 	uint8_t ev_pending;		/* bit n: event n */
 	int ev_status;
