@@ -113,6 +113,13 @@ void net_suspend_tick(struct net_if *nif, uint64_t now)
 		if (peer->state != NET_UP || peer->dying != 0 ||
 		    peer->suspend_at > now || !idle(peer))
 			continue;
+		/* not while a frame is under way to a peer that may propose,
+		 * too: it would get it after its own proposal */
+		if (peer->s.acked != peer->s.sent) {
+			if (peer->asked < peer->s.sent)
+				net_flush(peer, NET_F_ASK);
+			continue;
+		}
 		send_counts(peer, NET_CTL_SUSPEND);
 		peer->state = NET_SUSPENDING;
 		peer->suspend_at = now + AGAIN_NS;
