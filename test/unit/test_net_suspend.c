@@ -233,6 +233,22 @@ static void test_user_waits(void **state)
 	NET_PAIR_UNTIL(both(NET_SUSPENDED));
 }
 
+/* A peer that refuses is asked more and more seldom, until data comes. */
+static void test_refused_often(void **state)
+{
+	struct net_peer *peer;
+
+	net_pair_talk();
+	peer = net_peer(a->peer);
+	b->hif->peer_waits = NULL;
+	limit(0);
+	NET_PAIR_UNTIL(peer->keeps == 4 && peer->state == NET_UP);
+	limit(UINT32_MAX);
+	send_word(b, 1);
+	expect_word(a, 1);
+	assert_int_equal(peer->keeps, 0);
+}
+
 /* The peer does not answer the proposal: what is sent meanwhile waits for it,
  * and comes once. */
 static void test_stopped(void **state)
@@ -607,6 +623,7 @@ int main(void)
 		NET_PAIR_TEST(test_user_waits),
 		NET_PAIR_TEST(test_stopped),
 		NET_PAIR_TEST(test_refused),
+		NET_PAIR_TEST(test_refused_often),
 		NET_PAIR_TEST(test_frame_under_way),
 		NET_PAIR_TEST(test_crossed_under_way),
 		NET_PAIR_TEST(test_crossed_arm),
