@@ -7,8 +7,10 @@
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_recv.h"
+#include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_suspend.h"
 #include "lib/net_pair.h"
+#include "util/unm_clock.h"
 
 #define SIDES	7
 
@@ -158,9 +160,16 @@ static void test_transfer(void **state)
 	hal_mem_free(net_pair.hal, mem);
 }
 
+static bool acknowledged(struct hal_peer *peer)
+{
+	return net_peer(peer)->s.acked == net_peer(peer)->s.sent;
+}
+
 /* a proposes to suspend b, which does not answer yet. */
 static void propose(void)
 {
+	net_flush(net_peer(a->peer), NET_F_ASK);
+	NET_PAIR_UNTIL(acknowledged(a->peer));
 	limit(0);
 	NET_PAIR_DO_UNTIL(net_side_pump(a), state_of(a) == NET_SUSPENDING);
 	limit(UINT32_MAX);
@@ -224,6 +233,22 @@ static void test_user_waits(void **state)
 	NET_PAIR_UNTIL(both(NET_SUSPENDED));
 }
 
+/* A peer that refuses is asked more and more seldom, until data comes. */
+static void test_refused_often(void **state)
+{
+	struct net_peer *peer;
+
+	net_pair_talk();
+	peer = net_peer(a->peer);
+	b->hif->peer_waits = NULL;
+	limit(0);
+	NET_PAIR_UNTIL(peer->keeps == 4 && peer->state == NET_UP);
+	limit(UINT32_MAX);
+	send_word(b, 1);
+	expect_word(a, 1);
+	assert_int_equal(peer->keeps, 0);
+}
+
 /* The peer does not answer the proposal: what is sent meanwhile waits for it,
  * and comes once. */
 static void test_stopped(void **state)
@@ -254,25 +279,68 @@ static void test_refused(void **state)
 	expect_word(b, 10);
 }
 
-/* A frame is under way when its sender proposes. */
+/* A frame is under way when the peer proposes, which has not seen it. */
 static void test_frame_under_way(void **state)
 {
 	net_pair_talk();
 	for (uint64_t i = 1; i < 50; i += 2) {
-		hal_rx_back(a->peer, 1, i);	/* no slot shows it */
-		NET_PAIR_UNTIL(hal_tx_back(b->peer, 1) == i);
+		hal_rx_back(b->peer, 1, i);	/* no slot shows it */
+		NET_PAIR_UNTIL(hal_tx_back(a->peer, 1) == i);
 		NET_PAIR_UNTIL(both(NET_UP));
-		hal_rx_back(a->peer, 1, i + 1);
 		propose();
-		assert_true(hal_tx_back(b->peer, 1) == i);
+		hal_rx_back(b->peer, 1, i + 1);
+		assert_true(hal_tx_back(a->peer, 1) == i);
 		net_conns_input(b->nif, 0);
 		assert_int_equal(state_of(b), NET_UP);
-		NET_PAIR_UNTIL(hal_tx_back(b->peer, 1) == i + 1);
+		NET_PAIR_UNTIL(hal_tx_back(a->peer, 1) == i + 1);
 		limit(0);
 		NET_PAIR_UNTIL(both(NET_SUSPENDED));
 		limit(UINT32_MAX);
 		assert_int_equal(a->dead + b->dead, 0);
 	}
+}
+
+/* A frame is under way when both sides want to propose at once: its sender asks
+ * for an acknowledgement first. */
+static void test_crossed_under_way(void **state)
+{
+	for (uint64_t i = 1; i < 20; i++) {
+		struct net_side *from = i % 2 ? b : a, *to = i % 2 ? a : b;
+
+		if (a->peer == NULL)
+			net_pair_talk();
+		send_word(from, i);
+		expect_word(to, i);
+		net_flush(net_peer(from->peer), NET_F_ASK);
+		NET_PAIR_UNTIL(acknowledged(from->peer) && both(NET_UP));
+		hal_rx_back(from->peer, 1, i);	/* no slot shows it */
+		limit(0);
+		net_suspend_tick(to->nif, unm_now_ns());
+		net_suspend_tick(from->nif, unm_now_ns());
+		assert_int_equal(state_of(from), NET_UP);
+		NET_PAIR_UNTIL(both(NET_SUSPENDED));
+		limit(UINT32_MAX);
+		assert_true(hal_tx_back(to->peer, 1) == i);
+		assert_int_equal(a->dead + b->dead, 0);
+	}
+}
+
+/* The same before both sleep. */
+static void test_crossed_arm(void **state)
+{
+	net_pair_talk();
+	NET_PAIR_UNTIL(acknowledged(a->peer));
+	hal_rx_back(b->peer, 1, 77);
+	limit(0);
+	for (int i = 0; i < 2; i++) {
+		struct net_side *side = i ? b : a;
+
+		if (hal_if_arm(side->hif) == 0)
+			hal_if_disarm(side->hif);
+	}
+	NET_PAIR_UNTIL(both(NET_SUSPENDED));
+	assert_true(hal_tx_back(a->peer, 1) == 77);
+	assert_int_equal(a->dead + b->dead, 0);
 }
 
 /* ---- Ends ---------------------------------------------------------------- */
@@ -332,8 +400,7 @@ static void test_begun_anew(void **state)
 static void test_killed_while_suspending(void **state)
 {
 	net_pair_talk();
-	limit(0);
-	NET_PAIR_DO_UNTIL(net_side_pump(a), state_of(a) == NET_SUSPENDING);
+	propose();
 	net_conn_close(net_peer(b->peer)->conn);
 	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
 	assert_int_equal(a->dead_status, -FI_ECONNRESET);
@@ -343,8 +410,7 @@ static void test_killed_while_suspending(void **state)
 static void test_link_fails(void **state)
 {
 	net_pair_talk();
-	limit(0);
-	NET_PAIR_DO_UNTIL(net_side_pump(a), state_of(a) == NET_SUSPENDING);
+	propose();
 	net_upcalls.failed(net_peer(a->peer));
 	NET_PAIR_UNTIL(both(NET_SUSPENDED));
 	assert_int_equal(a->dead + b->dead, 0);
@@ -352,8 +418,7 @@ static void test_link_fails(void **state)
 	send_word(a, 1);
 	expect_word(b, 1);
 	NET_PAIR_UNTIL(hal_tx_done(a->peer) == hal_tx_sent(a->peer));
-	limit(0);
-	NET_PAIR_DO_UNTIL(net_side_pump(a), state_of(a) == NET_SUSPENDING);
+	propose();
 	send_word(b, 1);
 	net_upcalls.failed(net_peer(a->peer));
 	NET_PAIR_UNTIL(a->dead == 1);
@@ -517,6 +582,10 @@ static void test_least_recent(void **state)
 				  net_peer(to_c)->state == NET_UP &&
 				  links() == 4);
 		hal_rx_back(last, 1, (uint64_t)i + 1);
+		net_flush(net_peer(to_b), NET_F_ASK);
+		net_flush(net_peer(to_c), NET_F_ASK);
+		NET_PAIR_DO_UNTIL({ net_pair_pump(); net_side_pump(&c); },
+				  acknowledged(to_b) && acknowledged(to_c));
 		limit(3);
 		NET_PAIR_DO_UNTIL(net_side_pump(a), links() == 3);
 		limit(UINT32_MAX);
@@ -554,7 +623,10 @@ int main(void)
 		NET_PAIR_TEST(test_user_waits),
 		NET_PAIR_TEST(test_stopped),
 		NET_PAIR_TEST(test_refused),
+		NET_PAIR_TEST(test_refused_often),
 		NET_PAIR_TEST(test_frame_under_way),
+		NET_PAIR_TEST(test_crossed_under_way),
+		NET_PAIR_TEST(test_crossed_arm),
 		NET_PAIR_TEST(test_ended),
 		NET_PAIR_TEST(test_freed),
 		NET_PAIR_TEST(test_begun_anew),

@@ -106,6 +106,8 @@ static void read_rest(struct net_if *nif)
 void net_peers_tick(struct net_if *nif, uint64_t now)
 {
 	nif->dial_due = false;
+	/* a peer that is used meanwhile moves to the end: it is visited again,
+	 * or those after it only by the next tick */
 	unm_list_for_each_safe(pos, tmp, &nif->active) {
 		struct net_peer *peer = unm_container(pos, struct net_peer,
 						      active);

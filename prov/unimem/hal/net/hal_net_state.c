@@ -114,6 +114,7 @@ void net_peer_used(struct net_peer *peer)
 {
 	unm_list_remove(&peer->active);
 	unm_list_append(&peer->nif->active, &peer->active);
+	peer->keeps = 0;
 }
 
 void net_peer_resume(struct net_peer *peer)

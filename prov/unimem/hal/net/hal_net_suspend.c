@@ -22,6 +22,7 @@
 
 #define AGAIN_NS	UINT64_C(10000000)	/* until a peer that refused is
 						 * asked again */
+#define AGAIN_SHIFT	7			/* doubles up to 1.28 s */
 #define LINK_FDS	3			/* descriptors of a link: of its
 						 * connection, and two of UCX */
 #define LINKS_MIN	8
@@ -113,9 +114,16 @@ void net_suspend_tick(struct net_if *nif, uint64_t now)
 		if (peer->state != NET_UP || peer->dying != 0 ||
 		    peer->suspend_at > now || !idle(peer))
 			continue;
+		/* not while a frame is under way to a peer that may propose,
+		 * too: it would get it after its own proposal */
+		if (peer->s.acked != peer->s.sent) {
+			if (peer->asked < peer->s.sent)
+				net_flush(peer, NET_F_ASK);
+			continue;
+		}
 		send_counts(peer, NET_CTL_SUSPEND);
 		peer->state = NET_SUSPENDING;
-		peer->suspend_at = now + AGAIN_NS;
+		peer->suspend_at = now + (AGAIN_NS << peer->keeps);
 		uncount(peer);
 		if (!too_many(nif->net))
 			return;
@@ -178,6 +186,8 @@ void net_suspend_not(struct net_peer *peer)
 
 int net_keep_input(struct net_peer *peer)
 {
+	uint8_t keeps = peer->keeps;
+
 	if (peer->state != NET_SUSPENDING)
 		return -EPROTO;
 	if (peer->link_failed) {
@@ -186,6 +196,7 @@ int net_keep_input(struct net_peer *peer)
 	}
 	net_suspend_count(peer);
 	net_peer_used(peer);
+	peer->keeps = keeps < AGAIN_SHIFT ? keeps + 1 : keeps;
 	net_suspend_not(peer);
 	return 0;
 }

@@ -179,10 +179,11 @@ struct net_peer {
 					 * set */
 	bool link_failed;		/* in NET_SUSPENDING: the engine says
 					 * so */
-	bool contested;			/* net_meet_proven(): another object of
+	bool contested;			/* begun_anew(): another object of
 					 * the peer seems to be there */
 	uint8_t session[NET_SECRET];
 	uint64_t suspend_at;		/* ns: when to propose it again */
+	uint8_t keeps;			/* refusals since the last data */
 	uint64_t token;			/* of frames that come */
 	uint64_t to_token;		/* of frames that go out */
 	uint32_t to_slot;
