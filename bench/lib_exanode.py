@@ -4,11 +4,13 @@ for each, tables, goals and plots."""
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 
-from lib_bench import (KIB, MIB, digits, insert, markdown, size_name,
-                       write_medians)
+from lib_bench import (BUSY, KIB, MIB, Results, digits, insert, markdown,
+                       size_name, write_medians)
 
 # us, 0 bytes; the text does not say whether the first has the cache
 PUBLISHED = {"published-1a": 23.41, "published-1b": 23.41,
@@ -46,6 +48,18 @@ def figures(path):
     with open(path, encoding="utf-8") as f:
         found = re.findall(r"(?m)^(\w+)\s*=\s*([0-9.]+)\s+(\S+)", f.read())
     return {name: float(value) * UNITS[unit] for name, value, unit in found}
+
+
+class Quiet(Results):
+    """Without the figures of runs beside which others were busy, except of
+    --quick, which measures nothing."""
+
+    def add(self, row, doubt=""):
+        if row["status"] == "ok" and row["set"] != "quick" and \
+                float(row.get("busy") or 0) > BUSY:
+            self.rows.append(row)       # counted by doubts()
+        else:
+            super().add(row, doubt)
 
 
 # ---- What the model's figures add up to, in ns ---------------------------
@@ -419,11 +433,12 @@ def block(res, m, folder):
     text += "- Date: %s, source: %s, %s\n" % (
         res.first("date")[:10], res.first("commit"),
         res.version(STAIRS[0].name))
-    text += "- Medians of %d repetition%s; profile `%s`: figures of the " \
+    text += "- Medians of at most %d repetition%s; profile `%s`: figures of the " \
         "model, not of a board\n" % (reps, "" if reps == 1 else "s",
                                      res.profile)
-    text += "- Command: `bench/exanode --reps %d --doc docs/exanode.md`\n" \
-        % reps
+    text += "- Command: `%s`\n" % shlex.join(
+        ["bench/exanode"] + [os.path.relpath(w) if os.path.isabs(w) else w
+                             for w in sys.argv[1:]])
     text += "".join("- %s\n" % g for g in goal_lines(res))
     text += "".join("- %s\n" % g for g in failed_lines(res))
     for title, header, rows, note in tables(res, m):

@@ -478,6 +478,33 @@ static void test_import_without_space(void **state)
 	assert_int_equal(STATS(e)->rkey_misses, 1);
 }
 
+/* A long message follows one whose memory cannot be imported, because the cache
+ * has no space: both arrive. */
+static void test_read_behind_a_failed_import(void **state)
+{
+	uint8_t *out = ep_alloc(LEN), *in = ep_alloc(LEN);
+	uint8_t *long_out = ep_alloc(4 * LEN), *long_in = ep_alloc(4 * LEN);
+	struct ep_pair p;
+
+	g_unm_env.rkey_bytes = 4096;
+	g_unm_env.bounce = AREA;
+	g_unm_env.stream_us = 0;
+	p = ep_pair(NULL);
+	message(&p, out, in, 8, 1);		/* connects them */
+	xfer_fill(out, LEN, 2, 0);
+	xfer_fill(long_out, 4 * LEN, 3, 0);
+	EP_OK(fi_recv(p.b->ep, in, LEN, NULL, p.ba, in));
+	EP_OK(fi_recv(p.b->ep, long_in, 4 * LEN, NULL, p.ba, long_in));
+	EP_OK(fi_send(p.a->ep, out, LEN, NULL, p.ab, out));
+	EP_OK(fi_send(p.a->ep, long_out, 4 * LEN, NULL, p.ab, long_out));
+	ep_received(p.b, in);
+	ep_received(p.b, long_in);
+	assert_memory_equal(in, out, LEN);
+	assert_memory_equal(long_in, long_out, 4 * LEN);
+	ep_sent(p.a, out);
+	ep_sent(p.a, long_out);
+}
+
 /* ---- Multi-receive ----------------------------------------------------- */
 
 #define FLOOD	1500			/* messages */
@@ -583,6 +610,7 @@ int main(void)
 		SWITCH_TEST(test_a_stopped_owner_delays_no_other_peer),
 		SWITCH_TEST(test_import_without_a_return_path),
 		SWITCH_TEST(test_import_without_space),
+		SWITCH_TEST(test_read_behind_a_failed_import),
 		SWITCH_TEST(test_multi_receive_in_dmable_memory),
 	};
 

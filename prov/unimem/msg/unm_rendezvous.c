@@ -34,11 +34,9 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-#define UNM_READ_BYTES	(256u << 10)	/* bytes of a stream that one transfer
-					 * reads */
+#define UNM_READ_BYTES	(256u << 10)	/* of a stream, by one transfer */
 #define UNM_WAIT_MIN_NS	2000		/* shortest wait for a piece */
-#define UNM_IMPORT_NS	1000000000	/* longest wait of a message for an
-					 * import */
+#define UNM_IMPORT_NS	1000000000	/* longest wait for an import */
 
 /* ---- Measurement, see unm_way.h ---------------------------------------- */
 
@@ -434,6 +432,94 @@ int unm_recv_progress(struct unm_peer *peer)
 	return done;
 }
 
+/*
+ * A transfer failed because the engine or the kernel could not access one of
+ * the two buffers, which may be valid memory nevertheless (docs/protocol.md,
+ * section 7). Check the receive buffer. True: it is valid; the message is to be
+ * streamed, and CTS asks the sender to check its own buffer.
+ */
+static bool unm_rdv_fault(struct unm_rx_op *op)
+{
+	uint64_t left = op->wanted;
+
+	for (size_t i = 0; i < op->count && left != 0; i++) {
+		struct iovec part = op->iov[i];
+
+		if (part.iov_len > left)
+			part.iov_len = left;
+		if (unm_mr_present(&part, 1, FI_REMOTE_WRITE) != 0)
+			return false;
+		left -= part.iov_len;
+	}
+	op->fault = true;
+	return true;
+}
+
+/* Every transfer of an operation has ended. */
+static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	if (op->bounce != NULL && op->status == 0) {
+		unm_iov_fill(op->iov, op->count, 0, op->bounce, op->wanted);
+		ep->stats->rx_bounce++;
+	}
+	unm_rdv_unbounce(ep, op);
+	if (op->status == -FI_EACCES && op->mem == NULL)
+		unm_rdv_forbidden(op->peer);
+	if (op->status == -FI_EACCES ||
+	    (op->status == -FI_EFAULT && unm_rdv_fault(op))) {
+		op->status = 0;
+		op->got = 0;
+		op->readable = false;
+		unm_rdv_goes(ep, op, UNM_WAY_ASSISTED);
+		unm_rdv_control(op, UNM_RX_CTS);
+		return;
+	}
+	if (op->status == -FI_ECANCELED) {
+		/* The peer ended. FI_ECANCELED would mean fi_cancel(). */
+		op->status = -FI_ECONNRESET;
+	} else if (op->status != 0 && op->status != -FI_EFAULT) {
+		UNM_INFO(EP_DATA, "reading a message failed: %s\n",
+			 fi_strerror(-op->status));
+		op->status = -FI_EIO;
+	}
+	if (op->status != 0) {
+		unm_rdv_goes(ep, op, UNM_WAY_NONE);
+		op->got = 0;
+	} else if (op->mem != NULL) {
+		ep->stats->rx_dmable++;
+	} else {
+		ep->stats->rx_attach++;
+		unm_rdv_arrived(ep, op);
+	}
+	unm_rdv_complete(ep, op);
+	unm_rdv_control(op, UNM_RX_FIN);
+}
+
+/* Complete messages of a peer, up to the first that is not read yet. */
+static void unm_rdv_read_first(struct unm_ep *ep, struct unm_peer *peer)
+{
+	struct unm_rx_op *op;
+
+	while ((op = unm_rdv_first(peer, 1 << UNM_RX_IMPORT | 1 << UNM_RX_DMA |
+				   1 << UNM_RX_DMA_WAIT)) != NULL &&
+	       op->dma_left == 0 && op->state == UNM_RX_DMA)
+		unm_rdv_read(ep, op);
+}
+
+/* Every transfer of an operation has ended. An engine may end transfers in any
+ * order; complete the messages of this peer in theirs. */
+static void unm_rdv_ended(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	struct unm_peer *peer = op->peer;
+
+	unm_peer_ref(peer);
+	if (unm_rdv_ordered())
+		unm_rdv_read_first(ep, peer);
+	else
+		unm_rdv_read(ep, op);
+	unm_peer_unref(peer);
+}
+
 /* ---- Streams ----------------------------------------------------------- */
 
 /* All bytes have arrived or were read: complete the receive, and notify the
@@ -574,7 +660,8 @@ static uint64_t unm_stream_wait(const struct unm_rx_op *op)
 }
 
 /* Continue the import for the first message of a peer that waits for one. If
- * the import fails, or takes too long, the message is streamed. */
+ * the import fails, or takes too long, the message is streamed,
+ * and those that were read meanwhile wait for it no more. */
 static void unm_rdv_continue_import(struct unm_ep *ep, struct unm_peer *peer)
 {
 	struct unm_rx_op *op = unm_rdv_first(peer, 1 << UNM_RX_IMPORT);
@@ -588,7 +675,10 @@ static void unm_rdv_continue_import(struct unm_ep *ep, struct unm_peer *peer)
 		return;
 	}
 	unm_rdv_unbounce(ep, op);
+	unm_peer_ref(peer);
 	unm_rdv_control(op, UNM_RX_CTS);
+	unm_rdv_read_first(ep, peer);
+	unm_peer_unref(peer);
 }
 
 void unm_recv_streams(struct unm_ep *ep)
@@ -659,87 +749,6 @@ static bool unm_rdv_post(struct unm_ep *ep, struct unm_rx_op *op)
 	op->state = UNM_RX_DMA;
 	unm_list_remove(&op->control);
 	return true;
-}
-
-/*
- * A transfer failed because the engine or the kernel could not access one of
- * the two buffers, which may be valid memory nevertheless (docs/protocol.md,
- * section 7). Check the receive buffer. True: it is valid; the message is to be
- * streamed, and CTS asks the sender to check its own buffer.
- */
-static bool unm_rdv_fault(struct unm_rx_op *op)
-{
-	uint64_t left = op->wanted;
-
-	for (size_t i = 0; i < op->count && left != 0; i++) {
-		struct iovec part = op->iov[i];
-
-		if (part.iov_len > left)
-			part.iov_len = left;
-		if (unm_mr_present(&part, 1, FI_REMOTE_WRITE) != 0)
-			return false;
-		left -= part.iov_len;
-	}
-	op->fault = true;
-	return true;
-}
-
-/* Every transfer of an operation has ended. */
-static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
-{
-	if (op->bounce != NULL && op->status == 0) {
-		unm_iov_fill(op->iov, op->count, 0, op->bounce, op->wanted);
-		ep->stats->rx_bounce++;
-	}
-	unm_rdv_unbounce(ep, op);
-	if (op->status == -FI_EACCES && op->mem == NULL)
-		unm_rdv_forbidden(op->peer);
-	if (op->status == -FI_EACCES ||
-	    (op->status == -FI_EFAULT && unm_rdv_fault(op))) {
-		op->status = 0;
-		op->got = 0;
-		op->readable = false;
-		unm_rdv_goes(ep, op, UNM_WAY_ASSISTED);
-		unm_rdv_control(op, UNM_RX_CTS);
-		return;
-	}
-	if (op->status == -FI_ECANCELED) {
-		/* The peer ended. FI_ECANCELED would mean fi_cancel(). */
-		op->status = -FI_ECONNRESET;
-	} else if (op->status != 0 && op->status != -FI_EFAULT) {
-		UNM_INFO(EP_DATA, "reading a message failed: %s\n",
-			 fi_strerror(-op->status));
-		op->status = -FI_EIO;
-	}
-	if (op->status != 0) {
-		unm_rdv_goes(ep, op, UNM_WAY_NONE);
-		op->got = 0;
-	} else if (op->mem != NULL) {
-		ep->stats->rx_dmable++;
-	} else {
-		ep->stats->rx_attach++;
-		unm_rdv_arrived(ep, op);
-	}
-	unm_rdv_complete(ep, op);
-	unm_rdv_control(op, UNM_RX_FIN);
-}
-
-/* Every transfer of an operation has ended. An engine may end transfers in any
- * order; complete the messages of this peer in theirs. */
-static void unm_rdv_ended(struct unm_ep *ep, struct unm_rx_op *op)
-{
-	struct unm_peer *peer = op->peer;
-
-	if (!unm_rdv_ordered()) {
-		unm_rdv_read(ep, op);
-		return;
-	}
-	unm_peer_ref(peer);
-	while ((op = unm_rdv_first(peer, 1 << UNM_RX_IMPORT | 1 << UNM_RX_DMA |
-				   1 << UNM_RX_DMA_WAIT)) != NULL &&
-	       op->dma_left == 0 && op->state == UNM_RX_DMA)
-		unm_rdv_read(ep, op);
-	unm_peer_unref(peer);
 }
 
 void unm_recv_dma_post(struct unm_ep *ep)

@@ -27,10 +27,10 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
 
 #define UNM_SEND_EAGER_WORDS	3	/* tag, data, extent */
 
-/* Send a message through the receive space: at most ep->eager_max bytes, or
- * UNM_INJECT_MAX. w has n words, the tag and the data if the message has them,
- * and place for one more; head: of its packet. 0; -FI_EAGAIN, which is counted;
- * errors of hal_pkt_send(). */
+/* Send a message through the receive space: at most ep->eager_max bytes,
+ * ep->piece_max for a part of a request, or UNM_INJECT_MAX. w has n words, the
+ * tag and the data if the message has them, and place for one more; head: of
+ * its packet. 0; -FI_EAGAIN, which is counted; errors of hal_pkt_send(). */
 int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w,
 		   unsigned n, const struct unm_part *part);
 

@@ -13,7 +13,9 @@
  * Nobody waits for a bounce buffer, because messages that no receive matches
  * keep theirs for any time: a message that gets none is streamed.
  *
- * The caller of each function holds the lock of the endpoint's domain.
+ * The caller of unm_bounce_take() and unm_bounce_give() holds the lock of the
+ * endpoint's domain. unm_bounce_close() is for an endpoint that no other thread
+ * uses any more, and needs no lock.
  */
 #ifndef UNM_BOUNCE_H
 #define UNM_BOUNCE_H
