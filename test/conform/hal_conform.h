@@ -187,9 +187,10 @@ struct hal_peer *ct_inbound_from(struct ct_if *ci, const struct hal_addr *from);
 /* Connect, and expect -FI_ECONNREFUSED from the call or from HAL_EV_DEAD. */
 void ct_expect_refused(struct ct_if *ci, const struct hal_addr *to);
 /*
- * Expect HAL_EV_DEAD of a peer within one second after the time since, which is
- * docs/hal.md's limit. The interface is polled once more after that second,
- * because a busy machine may not have run this process in between.
+ * Expect HAL_EV_DEAD of a peer, killed or closed, within one second after the
+ * time since, which is docs/hal.md's limit. The interface is polled once more
+ * after that second, because a busy machine may not have run this process in
+ * between.
  */
 void ct_expect_death(struct ct_if *ci, struct hal_peer *peer, uint64_t since);
 /* Two interfaces, connected both ways. The test holds it by value. */
