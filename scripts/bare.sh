@@ -80,6 +80,9 @@ bare_mounts()
 	mount -t devpts -o newinstance,ptmxmode=666 none "$dev/pts"
 	ln -s pts/ptmx "$dev/ptmx"
 	ln -s /proc/self/fd "$dev/fd"
+	ln -s fd/0 "$dev/stdin"
+	ln -s fd/1 "$dev/stdout"
+	ln -s fd/2 "$dev/stderr"
 }
 
 # bare_in COMMAND... : in the clone, with the environment of a first login; of
