@@ -305,14 +305,9 @@ static void proc_numbers_taken_over(void **state)
  * with its own. */
 static void expect_nobody(struct ct_if *ci, struct hal_addr addr)
 {
-	struct hal_peer *peer = NULL;
-
 	if (!ct_net())
 		addr.nonce = HAL_ADDR_ANY;
-	if (ct_try_connect(ci, &addr, &peer) == 0) {
-		ct_expect_death(ci, peer, ct_now());
-		hal_peer_free(peer);
-	}
+	ct_expect_refused(ci, &addr);
 }
 
 /* The end of a process is reported although its forked child keeps all
