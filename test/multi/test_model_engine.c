@@ -13,6 +13,7 @@
 #define TRANSFERS	4u
 #define BYTES		20000u		/* 20 ms at 1 MB/s */
 #define EACH		(30 * MS)	/* with the set-up */
+#define OPENED		9000		/* a queue has 4,096 places */
 
 /* When a process used the engine. */
 struct span {
@@ -183,6 +184,28 @@ static void killed_processes_free_it(void **state)
 	killed_by("sim");
 }
 
+/* A process opens more interfaces than the queues of its first two would hold
+ * questions, without a call that empties them. */
+static void many_opened(const char *backend)
+{
+	struct hal_if *hif;
+
+	write_figures();
+	begin_with_file(backend);
+	for (int i = 0; i < OPENED; i++) {
+		assert_int_equal(hal_if_open(hal, -1, &hif), 0);
+		hal_if_close(hif);
+	}
+	end_all();
+}
+
+static void opening_asks_others_once(void **state)
+{
+	many_opened("emu");
+	many_opened("sim");
+}
+
 UNIT_MAIN(CASE(processes_share_the_emulations),
 	  CASE(processes_share_the_register_models),
-	  CASE(killed_processes_free_it))
+	  CASE(killed_processes_free_it),
+	  CASE(opening_asks_others_once))

@@ -8,11 +8,16 @@
  * (hal_meet.c). It holds one word, which hal_time.c changes by
  * compare-and-swap: a process that is killed leaves nothing to repair. Without
  * a timing model there is no such memory.
+ *
+ * The interfaces of a process share what it has found. So opening and closing
+ * many of them asks other processes once only: a process that makes no progress
+ * keeps each question in a queue of limited length.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -101,7 +106,8 @@ static int get_memory(uint32_t board, struct emu_engine *e)
 	return ret;
 }
 
-int emu_engine_open(uint32_t board, struct emu_engine *e)
+/* Find the engine, or make it, while no other process does. */
+static int join(uint32_t board, struct emu_engine *e)
 {
 	int gate = hal_meet_gate(GROUP, board), ret = gate;
 
@@ -116,11 +122,57 @@ int emu_engine_open(uint32_t board, struct emu_engine *e)
 	return ret;
 }
 
-void emu_engine_close(struct emu_engine *e)
+/* That of a board which this process has already */
+static struct emu_engine *engine_of(struct emu_model *model, uint32_t board)
 {
-	close(e->listen_fd);
-	close(e->fd);
-	hal_map_put(e->map);
+	unm_list_for_each(node, &model->engines) {
+		struct emu_engine *e = unm_container(node, struct emu_engine,
+						     list);
+
+		if (e->board == board && e->pid == getpid())
+			return e;
+	}
+	return NULL;
+}
+
+int emu_engine_open(struct emu_model *model, uint32_t board,
+		    struct emu_engine **engine)
+{
+	struct emu_engine *e;
+	int ret = 0;
+
+	hal_lock(&model->lock);
+	e = engine_of(model, board);
+	if (e == NULL) {
+		e = calloc(1, sizeof(*e));
+		ret = e == NULL ? -ENOMEM : join(board, e);
+		if (ret == 0) {
+			e->board = board;
+			e->pid = getpid();
+			unm_list_append(&model->engines, &e->list);
+		}
+	}
+	if (ret == 0) {
+		e->users++;
+		*engine = e;
+	} else {
+		free(e);
+	}
+	hal_unlock(&model->lock);
+	return ret;
+}
+
+void emu_engine_close(struct emu_model *model, struct emu_engine *e)
+{
+	hal_lock(&model->lock);
+	if (--e->users == 0) {
+		unm_list_remove(&e->list);
+		close(e->listen_fd);
+		close(e->fd);
+		hal_map_put(e->map);
+		free(e);
+	}
+	hal_unlock(&model->lock);
 }
 
 void emu_engine_hang_up(const struct emu_engine *e)

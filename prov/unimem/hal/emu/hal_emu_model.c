@@ -27,7 +27,7 @@
 
 enum dma_state { DMA_FREE, DMA_POSTED, DMA_DONE };
 
-/* A transfer. The emulation knows it by its index in emu_engine.dma[]. */
+/* A transfer. The emulation knows it by its index in model_if.dma[]. */
 struct model_dma {
 	enum dma_state state;
 	int status;			/* DMA_DONE: to be reported */
@@ -40,7 +40,7 @@ struct model_dma {
 struct model_if {
 	struct emu_times times;		/* emu_if.times */
 	uint32_t posted, done;		/* transfers in these states */
-	struct emu_engine engine;	/* the cDMA engine of its board */
+	struct emu_engine *engine;	/* the cDMA engine of its board */
 	uint32_t services;		/* calls of model_service() */
 	struct hal_time_queue queue;	/* those that are not reported */
 	struct model_dma dma[EMU_DMA_DEPTH];
@@ -72,10 +72,10 @@ static int model_if_open(struct hal *hal, int board, int number,
 	ret = emu->model->base->if_open(hal, board, number, &opened);
 	if (ret != 0)
 		goto err_free;
-	ret = emu_engine_open(opened->addr.board, &mif->engine);
+	ret = emu_engine_open(emu->model, opened->addr.board, &mif->engine);
 	if (ret != 0)
 		goto err_close;
-	hal_time_queue_init(&mif->queue, mif->engine.times);
+	hal_time_queue_init(&mif->queue, mif->engine->times);
 	emu_if(opened)->times = &mif->times;
 	*hif = opened;
 	return 0;
@@ -89,10 +89,11 @@ err_free:
 
 static void model_if_close(struct hal_if *hif)
 {
+	struct emu_model *model = emu_if(hif)->emu->model;
 	struct model_if *mif = model_if(hif);
 
-	base_of(hif)->if_close(hif);
-	emu_engine_close(&mif->engine);
+	model->base->if_close(hif);
+	emu_engine_close(model, mif->engine);
 	free(mif);
 }
 
@@ -102,7 +103,7 @@ static int model_service(struct hal_if *hif, struct hal_event *ev, int max)
 	int n = base_of(hif)->service(hif, ev, max);
 
 	if (++mif->services % HANG_UP_EVERY == 0)
-		emu_engine_hang_up(&mif->engine);
+		emu_engine_hang_up(mif->engine);
 	emu_stamp_pump(hif);
 	return n;
 }
@@ -227,6 +228,7 @@ void emu_model_open(struct hal_emu *emu, const struct hal_ops *base)
 	struct hal_ops *ops = &emu->model->ops;
 
 	emu->model->base = base;
+	unm_list_init(&emu->model->engines);
 	*ops = *base;
 	ops->if_open = model_if_open;
 	ops->if_close = model_if_close;

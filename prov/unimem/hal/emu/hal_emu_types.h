@@ -72,11 +72,14 @@ struct emu_mem_slot {
 };
 
 /* The timing model (hal_emu_model.c), from emu_board_init() to
- * emu_board_fini(). Constant. */
+ * emu_board_fini(). Constant, except for the engines. */
 struct emu_model {
 	struct hal_model figures;
 	struct hal_ops ops;		/* what replaces *base */
 	const struct hal_ops *base;	/* the table of the emulation */
+	struct hal_lock lock;		/* guards engines */
+	struct unm_list engines;	/* cDMA engines of boards that have an
+					 * open interface (hal_emu_engine.c) */
 };
 
 /* The device: one per process, from hal_get() to hal_put(). Constant after it
