@@ -105,7 +105,7 @@ check_make()
 	find "$obj" -name '*.trs' -delete
 	make -C "$obj" -k -j"$(tests_at_once)" "${@:-check}" \
 		"${CHECK_ONLY[@]}" || rc=$?
-	check_make_skips "$obj"
+	check_make_skips "$obj/test"
 	check_make_quarantined "$obj"
 	[ "$rc" -ne 0 ] || return 0
 	check_make_why "$obj" || :
@@ -181,19 +181,25 @@ check_again()
 	check_few "$1" "$tests"
 }
 
-# The tests that the programs just run have skipped inside, a line for each: of
-# cmocka, "[  SKIPPED ] NAME", of test/lib/procs.c, "skip NAME (TIME)", and of
+# skips_in LOG : what a program skipped inside: of cmocka,
+# "[  SKIPPED ] NAME", of test/lib/procs.c, "skip NAME (TIME)", and of
 # test_runners.py, "skip CLASS_NAME (REASON)"
+skips_in()
+{
+	sed -nE 's/^(\[  SKIPPED \]|skip) (\w+)( \(.*)?$/\2/p' "$1" | sort -u
+}
+
+# check_make_skips OBJDIR [FIND'S CONDITIONS] : what the programs just run have
+# skipped inside, a line for each
 check_make_skips()
 {
 	local log name
 
-	find "$1/test" -name '*.trs' | sort |
+	find "$1" -name '*.trs' "${@:2}" | sort |
 	while read -r log; do
 		log=${log%.trs}.log
-		name=${log#"$1"/}
-		sed -nE 's/^(\[  SKIPPED \]|skip) (\w+)( \(.*)?$/\2/p' \
-			"$log" | sort -u | sed "s|^|SKIPPED: ${name%.log}/|"
+		name=test/${log##*/test/}
+		skips_in "$log" | sed "s|^|SKIPPED: ${name%.log}/|"
 	done
 }
 

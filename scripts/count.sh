@@ -67,21 +67,24 @@ quarantine_reason() { reason_in "$TOP/test/quarantine.txt" "$1"; }
 # The tests that automake skipped. (The runners of test/ check their skips.)
 skipped_names() { sed -nE 's/^SKIP(PED)?: ([^ ]+).*/\2/p' "$1" | sort -u; }
 
-# Each skip has its reason in test/skips.txt; one without is a failure.
+# show_skips LOG : each skip has its reason in test/skips.txt. Sets UNREASONED
+# to the number of those without, which the caller counts as failures.
 show_skips()
 {
 	local n why
 
+	UNREASONED=0
 	while read -r n; do
 		if why=$(skip_reason "${SKIPS_AS:-check}/$n") ||
-		   why=$(skip_reason "check/$n"); then
+		   why=$(skip_reason "check/$n") || why=$(skip_reason "$n"); then
 			note "skipped $n: $why"
 		else
 			warn "skipped $n: no reason in test/skips.txt"
-			FAILED=$((FAILED + 1))
+			UNREASONED=$((UNREASONED + 1))
 		fi
 	done < <(skipped_names "$1")
 }
+UNREASONED=0
 
 # tally NAME P F S
 tally()
@@ -131,6 +134,7 @@ suite()
 	mapfile -t -O "${#QUARANTINED[@]}" QUARANTINED \
 		< <(sed -n 's/^QUARANTINED: //p' "$log")
 	show_skips "$log"
+	FAILED=$((FAILED + UNREASONED))
 	start=$(elapsed $((SECONDS - start)))
 	note "$p passed, $f failed, $s skipped in $start"
 }

@@ -136,6 +136,49 @@ full_sum()
 		}'
 }
 
+# full_skips : what the programs of full_job's job skipped inside, for its log.
+# A job of quickstart has done so itself, and matched the reasons.
+full_skips()
+{
+	local program
+
+	[[ $cmd != *"./quickstart check-"* ]] || return 0
+	check_make_skips "$BUILD" -newer "$LOGS/full.begun"
+	program=$(grep -oE 'test/[a-z]+/[a-z_]+' <<<"$cmd" | tail -n 1) || :
+	skips_in "$log" | sed "s|^|SKIPPED: $program/|"
+}
+
+# The skips of full_job's job that have a name: those for test/skips.txt, and
+# those of the runners, which give the reason themselves.
+full_named()
+{
+	{ skipped_names "$log"; sed -n 's/^skip - .* # //p' "$log"; } | wc -l
+}
+
+# full_verdict RC : sets p, f and s of full_job. It fails if it skips without a
+# name or a reason.
+full_verdict()
+{
+	local rc=$1
+
+	full_skips >"$log.skips"
+	cat "$log.skips" >>"$log"
+	rm -f "$log.skips"
+	read -r p f s < <(count_line "$log" | grep . ||
+			  count_automake "$log") || :
+	show_skips "$log"
+	if [ -z "$p" ]; then
+		p=0 f=1 s=0
+	elif [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; then
+		f=1
+	elif [ "$s" -gt 0 ] && [[ $cmd != *"./quickstart check-"* ]] &&
+	     [ "$(full_named)" -eq 0 ]; then
+		warn "$name: skips without a name"
+		f=$((f + 1))
+	fi
+	f=$((f + UNREASONED))
+}
+
 # full_job NAME LIMIT COMMAND : run it, note its result in the state file,
 # unless the source has changed meanwhile
 full_job()
@@ -146,16 +189,11 @@ full_job()
 	say "==> $name: $cmd"
 	printf '%s\tSTARTED\n' "$name" >>"$FULL_STATE"
 	full_write
+	: >"$LOGS/full.begun"
 	STEP_LIMIT=$limit run_logged "$log" "$name" \
 		"$BASH" "$TOP/scripts/step" check_runner \
 		"$BASH" -c "$cmd" || rc=$?
-	read -r p f s < <(count_line "$log" | grep . ||
-			  count_automake "$log") || :
-	if [ -z "$p" ]; then
-		p=0 f=1 s=0
-	elif [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; then
-		f=1
-	fi
+	full_verdict "$rc"
 	q=$(grep -c '^QUARANTINED: ' "$log") || :
 	[ "$f" -eq 0 ] || last_lines "$log" 15
 	note "$p passed, $f failed, $s skipped"

@@ -4,7 +4,8 @@
 # the list, those without a result as NOT RUN, also after the run was killed;
 # the next run goes on, on another machine from the record itself; a later pass
 # does not hide a failure; a change to the source discards the results. With a
-# list and jobs made for this.
+# list and jobs made for this. A job's skips have reasons in test/skips.txt, also
+# those inside programs of make and of programs that the job runs itself.
 . "$(dirname "$0")/check-lib.sh"
 
 command -v bash >/dev/null 2>&1 || skip "bash is not installed"
@@ -24,11 +25,13 @@ cp -r scripts "$top/"
 echo build >"$top/.gitignore"
 cat >"$top/scripts/full.list" <<'END'
 # name: seconds: command
-good: 600: echo good >>build/ran; echo "3 passed, 0 failed, 1 skipped"
+good: 600: echo good >>build/ran; echo SKIPPED: test/known; echo "3 passed, 0 failed, 1 skipped"
 slow: 600: sh scripts/slow
 bad: 600: sh scripts/bad
 changer: 600: sh scripts/changer
 END
+mkdir "$top/test"
+echo "check/test/known*: a reason" >"$top/test/skips.txt"
 cat >"$top/scripts/slow" <<'END'
 echo slow >>build/ran
 echo $$ >build/slow.pid.tmp && mv build/slow.pid.tmp build/slow.pid
@@ -165,4 +168,36 @@ echo "# a third" >>"$top/scripts/slow"
 full 1
 has "changed meanwhile" '^changer +NOT FINISHED'
 has "changed meanwhile" '^# 3 of 4 jobs ran, 0 of them failed: NOT WHOLE$'
+
+# Skips: of a program in a make check, whose log alone names them; of a program
+# that the job runs; of a runner, which names the reason. One without a name or
+# a reason fails the job.
+cat >"$top/scripts/full.list" <<'END'
+inside: 600: sh scripts/make test/known_make case; # make
+inside-bad: 600: sh scripts/make test/other case
+own: 600: sh scripts/own 0 one; : build/obj/test/multi/known
+own-bad: 600: sh scripts/own 0 one; : build/obj/test/multi/other
+runner: 600: echo "skip - a b 2 # why"; sh scripts/own 0
+nameless: 600: sh scripts/own 0
+END
+sed -i 's|^check/.*|&\ncheck/test/multi/known/one: a reason|' \
+	"$top/test/skips.txt"
+cat >"$top/scripts/make" <<'END'
+mkdir -p "build/obj/${1%/*}"
+: >"build/obj/$1.trs"
+echo "skip $2 (0.1 s)" >"build/obj/$1.log"
+echo "PASS: $1"; echo "# PASS: 1"; echo "# FAIL: 0"
+END
+cat >"$top/scripts/own" <<'END'
+[ -z "$2" ] || echo "skip $2 (0.1 s)"
+echo "1 passed, 0 failed, 1 skipped"
+exit "$1"
+END
+full 1
+has "skips" '^inside +1 passed +0 failed +1 skipped'
+has "skips" '^inside-bad +1 passed +1 failed +1 skipped .* FAILED'
+has "skips" '^own +1 passed +0 failed +1 skipped'
+has "skips" '^own-bad +1 passed +1 failed +1 skipped .* FAILED'
+has "skips" '^runner +1 passed +0 failed +1 skipped'
+has "skips" '^nameless +1 passed +1 failed +1 skipped .* FAILED'
 exit $failed
