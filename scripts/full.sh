@@ -136,8 +136,8 @@ full_sum()
 		}'
 }
 
-# full_skips : what the programs of full_job's job skipped inside, for its log.
-# A job of quickstart has done so itself, and matched the reasons.
+# full_skips RC : what the programs of full_job's job skipped inside, for its
+# log. A job of quickstart has done so itself, and matched the reasons.
 full_skips()
 {
 	local program
@@ -146,6 +146,9 @@ full_skips()
 	check_make_skips "$BUILD" -newer "$LOGS/full.begun"
 	program=$(grep -oE 'test/[a-z]+/[a-z_]+' <<<"$cmd" | tail -n 1) || :
 	skips_in "$log" | sed "s|^|SKIPPED: $program/|"
+	# a program that skips all, and names nothing of it
+	[ "$1" -ne 77 ] || [ -n "$(skips_in "$log")" ] ||
+		echo "SKIPPED: $program"
 }
 
 # The skips of full_job's job that have a name: those for test/skips.txt, and
@@ -155,24 +158,33 @@ full_named()
 	{ skipped_names "$log"; sed -n 's/^skip - .* # //p' "$log"; } | wc -l
 }
 
-# full_verdict RC : sets p, f and s of full_job. It fails if it skips without a
-# name or a reason.
+# full_verdict RC : sets p, f, s and q of full_job. The job fails if nothing
+# passed or was quarantined, unless it skips; and if it skips without a name or
+# a reason. By exit code 77 a program skips all, on a machine without what it
+# needs.
 full_verdict()
 {
 	local rc=$1
 
-	full_skips >"$log.skips"
+	full_skips "$rc" >"$log.skips"
 	cat "$log.skips" >>"$log"
 	rm -f "$log.skips"
 	read -r p f s < <(count_line "$log" | grep . ||
 			  count_automake "$log") || :
+	q=$(grep -c '^QUARANTINED: ' "$log") || :
 	show_skips "$log"
-	if [ -z "$p" ]; then
+	if [ "$rc" -eq 77 ] && [ $((${p:-0} + ${f:-0})) -eq 0 ]; then
+		p=0 f=0 s=$((${s:-0} > 0 ? s : 1))
+	elif [ -z "$p" ]; then
 		p=0 f=1 s=0
 	elif [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; then
 		f=1
-	elif [ "$s" -gt 0 ] && [[ $cmd != *"./quickstart check-"* ]] &&
-	     [ "$(full_named)" -eq 0 ]; then
+	elif [ $((p + f + s + q)) -eq 0 ]; then
+		warn "$name: no test counted"
+		f=1
+	fi
+	if [ "$s" -gt 0 ] && [[ $cmd != *"./quickstart check-"* ]] &&
+	   [ "$(full_named)" -eq 0 ]; then
 		warn "$name: skips without a name"
 		f=$((f + 1))
 	fi
@@ -194,7 +206,6 @@ full_job()
 		"$BASH" "$TOP/scripts/step" check_runner \
 		"$BASH" -c "$cmd" || rc=$?
 	full_verdict "$rc"
-	q=$(grep -c '^QUARANTINED: ' "$log") || :
 	[ "$f" -eq 0 ] || last_lines "$log" 15
 	note "$p passed, $f failed, $s skipped"
 	[ "$(full_key)" = "$FULL_KEY" ] || die "the source changed while" \

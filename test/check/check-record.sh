@@ -179,8 +179,11 @@ own: 600: sh scripts/own 0 one; : build/obj/test/multi/known
 own-bad: 600: sh scripts/own 0 one; : build/obj/test/multi/other
 runner: 600: echo "skip - a b 2 # why"; sh scripts/own 0
 nameless: 600: sh scripts/own 0
+nothing: 600: echo "0 passed, 0 failed, 0 skipped"
+all-skipped: 600: echo 'skip one (0.1 s)'; echo '0 passed, 0 failed, 1 skipped'; exit 77; build/obj/test/multi/known
+program-skipped: 600: exit 77; build/obj/test/multi/known
 END
-sed -i 's|^check/.*|&\ncheck/test/multi/known/one: a reason|' \
+sed -i 's|^check/.*|&\ncheck/test/multi/known*: a reason|' \
 	"$top/test/skips.txt"
 cat >"$top/scripts/make" <<'END'
 mkdir -p "build/obj/${1%/*}"
@@ -200,4 +203,7 @@ has "skips" '^own +1 passed +0 failed +1 skipped'
 has "skips" '^own-bad +1 passed +1 failed +1 skipped .* FAILED'
 has "skips" '^runner +1 passed +0 failed +1 skipped'
 has "skips" '^nameless +1 passed +1 failed +1 skipped .* FAILED'
+has "nothing" '^nothing +0 passed +1 failed +0 skipped .* FAILED'
+has "skips all" '^all-skipped +0 passed +0 failed +1 skipped'
+has "skips all" '^program-skipped +0 passed +0 failed +1 skipped'
 exit $failed
