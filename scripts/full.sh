@@ -251,6 +251,17 @@ full_merge()
 	' "$FULL_STATE" -
 }
 
+# full_heading OLD : the commit of the same source, once there is one
+full_heading()
+{
+	local now
+
+	[[ $1 == *" WITH CHANGES" || $1 == *", no git commit" ]] || return 0
+	now=$(full_commit)
+	[[ $now == "commit "* && $now != *" WITH CHANGES" ]] || return 0
+	sed -i "1s/.*/source $FULL_KEY, $now/" "$FULL_STATE"
+}
+
 # The results so far, if they are of this source; else none
 full_begin()
 {
@@ -261,9 +272,11 @@ full_begin()
 	record=$(sed -n '2s/^# //p' "$FULL_RESULT" 2>/dev/null) || :
 	if full_ours "$state"; then
 		say "going on with the run of this source"
+		full_heading "$state"
 	elif full_ours "$record"; then
 		say "going on with the record of this source"
 		sed -n '2,3s/^# //p' "$FULL_RESULT" >"$FULL_STATE"
+		full_heading "$record"
 	else
 		{
 			echo "source $FULL_KEY, $(full_commit)"

@@ -162,6 +162,16 @@ has "another source" '^# 4 of 4 jobs ran, 0 of them failed$'
 [ -z "${commit:-}" ] ||
 	has "another source" "^# source .*, commit $commit WITH CHANGES\$"
 
+# The same source, committed later: the record names that commit.
+if [ -n "${commit:-}" ]; then
+	(cd "$top" && git add . && git -c user.name=test \
+		-c user.email=test@invalid commit -qm later) || exit 99
+	commit=$(git -C "$top" rev-parse --short=12 HEAD)
+	full 0
+	has "committed" "^# source .*, commit $commit\$"
+	[ "$(ran good)" -eq 2 ] || complain "a result is lost by a commit"
+fi
+
 # A source that changes while a job runs: that job has no result.
 echo "# a third" >>"$top/scripts/slow"
 : >"$top/build/change"
