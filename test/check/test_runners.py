@@ -275,6 +275,31 @@ class Fabtests(Base):
             module.everything(args, wanted, self.work, None)))
         return codes, told
 
+    def pair(self, alone):
+        """The verdict of a pair whose server finds its port taken once."""
+        module = load("run-fabtests")
+        unit = os.path.join(self.work, "src", "unit")
+        os.makedirs(unit, exist_ok=True)
+        ran = os.path.join(self.work, "ran")
+        script(os.path.join(unit, "fi_once"),
+               "[ ! -e %s ] || exit 0; : >%s; echo Address already in use; "
+               "exit 98" % (ran, ran))
+        args = argparse.Namespace(prov="unimem", set="all", timeout=60,
+                                  hosts=False)
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("UNM_ALONE", None)
+            if alone:
+                os.environ["UNM_ALONE"] = "1"
+            runner = module.Runner(args, self.work, None)
+        self.addCleanup(runner.jail.close)
+        return self.told(lambda: runner.pair("fi_once"))["fi_once"]
+
+    def test_another_try_where_others_take_ports(self):
+        self.assertEqual(self.pair(False), "ok")
+
+    def test_no_other_try_in_a_network_of_its_own(self):
+        self.assertEqual(self.pair(True), "not ok")
+
     WANT = {"fi_0 -a": "ok", "fi_1": "not ok", "fi_61": "not ok",
             "fi_61 listed": "skip", "fi_61 no data": "ok",
             "fi_ubertest quick": "ok"}
