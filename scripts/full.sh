@@ -301,6 +301,8 @@ full_run()
 			die "check-full: no job '$name' in scripts/full.list"
 	done
 	full_begin
+	# the shares that thinned jobs run (test/lib_run.py)
+	export UNM_TEST_SHARE=$((0x${FULL_KEY:0:4}))
 	EXIT_HOOKS+=(full_write)
 	full_write
 	while IFS=: read -r name limit cmd; do

@@ -37,11 +37,18 @@ def die(text):
 
 
 def share(text):
-    """--thin N/R as (N, R), N as (N, 0): one of N tests, R from 0 to N - 1."""
+    """--thin N/R as (N, R), N as (N, 0): one of N tests, R from 0 to N - 1.
+    check-full sets UNM_TEST_SHARE, a number of its source, which is added to
+    R: each source has other shares."""
     found = re.fullmatch(r"(\d+)(?:/(\d+))?", text)
     part, rest = map(int, found.groups("0")) if found else (0, 0)
     if rest >= part:
         raise ValueError(text)
+    turn = os.environ.get("UNM_TEST_SHARE")
+    if turn and part > 1:
+        rest = (rest + int(turn)) % part
+        print("# UNM_TEST_SHARE=%s: --thin %s is %d/%d" % (turn, text, part,
+                                                          rest), flush=True)
     return part, rest
 
 

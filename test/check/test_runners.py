@@ -161,9 +161,17 @@ class Mpich(Base):
 
     def test_a_share_has_a_number_below_its_part(self):
         share = load("lib_run.py").share
+        environ = unittest.mock.patch.dict(os.environ, UNM_TEST_SHARE="")
+        environ.start()
+        self.addCleanup(environ.stop)
         self.assertEqual((share("4"), share("4/3")), ((4, 0), (4, 3)))
         for text in ("0", "4/4", "4/", "-1", "a"):
             self.assertRaises(ValueError, share, text)
+        os.environ["UNM_TEST_SHARE"] = "6"
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual([share(text) for text in ("4/1", "4/2", "1")],
+                             [(4, 3), (4, 0), (1, 0)])
+        self.assertIn("--thin 4/2 is 4/0", out.getvalue())
 
     def test_thinned_fabtests_are_all_of_them(self):
         module = load("run-fabtests")
