@@ -408,13 +408,18 @@ static void run(struct job *job, uint64_t *seed)
 	procs_forget();
 }
 
+/* A way that is left out is printed as a skipped case. */
 static bool goes(enum way way)
 {
 	char from = 1, to = 0;
 	struct iovec local = { &to, 1 }, remote = { &from, 1 };
 
-	return way != ATTACH || process_vm_readv(getpid(), &local, 1, &remote,
-						 1, 0) == 1;
+	if (way != ATTACH ||
+	    process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1)
+		return true;
+	printf("skip kills_by_attach (no cross-memory attach)\n");
+	fflush(stdout);
+	return false;
 }
 
 static void random_moments(void *arg)
@@ -425,10 +430,8 @@ static void random_moments(void *arg)
 	int n = 0;
 
 	for (int way = 0; way < WAYS; way++) {
-		if (!goes(way)) {
-			procs_note("no cross-memory attach here");
+		if (!goes(way))
 			continue;
-		}
 		for (long i = 0; i < kills; i++, n++)
 			run(&(struct job){ .way = way, .victim = victim },
 			    &seed);
@@ -485,8 +488,8 @@ static void at_points(void *arg)
 
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
 		for (int way = 0; way < WAYS; way++)
-			if (goes(way) && (points[i].ways[victim == OTHER] &
-					  BIT(way)))
+			if ((points[i].ways[victim == OTHER] & BIT(way)) &&
+			    goes(way))
 				at_point(&points[i], way, victim);
 }
 
