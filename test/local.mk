@@ -684,7 +684,7 @@ EXTRA_DIST += $(CHECKS) $(TOOL_CHECKS) $(EP_CHECKS) $(HAL_CHECKS) \
 # hangs and so have to end first. A hang is a hang, a slow machine is none.
 CHECK_TIMEOUT = 900
 # Sanitized programs take long to start: fewer of them. check-full's job
-# asan-all has the numbers of a plain build, but for forks.
+# asan has the numbers of a plain build, but for forks.
 if SANITIZED
 UNM_TEST_TIME = 5
 UNM_TEST_FEWER = UNM_TEST_FORKS="$${UNM_TEST_FORKS-600}"; \
