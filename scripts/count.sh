@@ -76,7 +76,8 @@ show_skips()
 	UNREASONED=0
 	while read -r n; do
 		if why=$(skip_reason "${SKIPS_AS:-check}/$n") ||
-		   why=$(skip_reason "check/$n") || why=$(skip_reason "$n"); then
+		   why=$(skip_reason "check/$n") ||
+		   why=$(skip_reason "$n"); then
 			note "skipped $n: $why"
 		else
 			warn "skipped $n: no reason in test/skips.txt"

@@ -4,8 +4,8 @@
 # the list, those without a result as NOT RUN, also after the run was killed;
 # the next run goes on, on another machine from the record itself; a later pass
 # does not hide a failure; a change to the source discards the results. With a
-# list and jobs made for this. A job's skips have reasons in test/skips.txt, also
-# those inside programs of make and of programs that the job runs itself.
+# list and jobs made for this. A job's skips have reasons in test/skips.txt,
+# also those inside programs of make and of programs that the job runs itself.
 . "$(dirname "$0")/check-lib.sh"
 
 command -v bash >/dev/null 2>&1 || skip "bash is not installed"
@@ -25,10 +25,15 @@ cp -r scripts "$top/"
 echo build >"$top/.gitignore"
 cat >"$top/scripts/full.list" <<'END'
 # name: seconds: command
-good: 600: echo good >>build/ran; echo SKIPPED: test/known; echo "3 passed, 0 failed, 1 skipped"
+good: 600: sh scripts/good
 slow: 600: sh scripts/slow
 bad: 600: sh scripts/bad
 changer: 600: sh scripts/changer
+END
+cat >"$top/scripts/good" <<'END'
+echo good >>build/ran
+echo SKIPPED: test/known
+echo "3 passed, 0 failed, 1 skipped"
 END
 mkdir "$top/test"
 echo "check/test/known*: a reason" >"$top/test/skips.txt"
@@ -190,7 +195,7 @@ own-bad: 600: sh scripts/own 0 one; : build/obj/test/multi/other
 runner: 600: echo "skip - a b 2 # why"; sh scripts/own 0
 nameless: 600: sh scripts/own 0
 nothing: 600: echo "0 passed, 0 failed, 0 skipped"
-all-skipped: 600: echo 'skip one (0.1 s)'; echo '0 passed, 0 failed, 1 skipped'; exit 77; build/obj/test/multi/known
+all-skipped: 600: sh scripts/all-skipped; exit 77; build/obj/test/multi/known
 program-skipped: 600: exit 77; build/obj/test/multi/known
 END
 sed -i 's|^check/.*|&\ncheck/test/multi/known*: a reason|' \
@@ -200,6 +205,10 @@ mkdir -p "build/obj/${1%/*}"
 : >"build/obj/$1.trs"
 echo "skip $2 (0.1 s)" >"build/obj/$1.log"
 echo "PASS: $1"; echo "# PASS: 1"; echo "# FAIL: 0"
+END
+cat >"$top/scripts/all-skipped" <<'END'
+echo "skip one (0.1 s)"
+echo "0 passed, 0 failed, 1 skipped"
 END
 cat >"$top/scripts/own" <<'END'
 [ -z "$2" ] || echo "skip $2 (0.1 s)"
