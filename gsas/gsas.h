@@ -31,7 +31,11 @@
  *	-ETIMEDOUT	the service is stopped; the operation was done, or was
  *			not, or will be when the service continues
  *	-ECONNREFUSED	there is no service and none could be started
+ *	-EHOSTUNREACH	the host of the board does not answer
  *	-EAGAIN		see gsas_enqueue() and gsas_dequeue()
+ *	-EMFILE, -ENODEV, -EPROTO
+ *			the process has no more descriptors; there is no Unimem
+ *			hardware; the process that answers is no atomic service
  *
  * A call that fails has changed nothing, unless stated otherwise. Outputs are
  * set on success only. Calls are thread-safe: each thread has its own

@@ -29,6 +29,7 @@
  *	-EAGAIN		2^14 transfers are under way
  *	-EIO		the engine has failed to move the data
  *	-ECONNREFUSED	the node has no service, and none could be started
+ *	-EHOSTUNREACH	the host of the node does not answer
  *	-ECONNRESET	the service of the node has ended, and its memory is
  *			gone
  *	-ETIMEDOUT	the time is over; the service of the node is stopped:
