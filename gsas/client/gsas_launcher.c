@@ -7,7 +7,9 @@
  *
  *	Hydra	(mpiexec of MPICH) no name. The processes of a host descend from
  *		one process mpiexec, or from one hydra_pmi_proxy if mpiexec runs
- *		on another host: the key is made of that process.
+ *		on another host: the key is made of that process. A rank has
+ *		PMI_FD and PMI_RANK, with -pmi-port PMI_PORT and PMI_ID and no
+ *		number of ranks.
  *	PMIx	(Open MPI, PRRTE) PMIX_NAMESPACE. Open MPI 4 makes it of 16
  *		bits, and PRRTE of a host and a process id, which the host uses
  *		again after all others. So the address of mpirun is added where
@@ -207,6 +209,18 @@ static bool number_in(const char *name, uint64_t *number)
 	return true;
 }
 
+/* Are the variables of mpiexec -pmi-port set? Ranks connect to their proxy
+ * then, and inherit no socket. */
+static bool hydra_port(void)
+{
+	return is_set("PMI_PORT") && is_set("PMI_ID");
+}
+
+static bool hydra_set(void)
+{
+	return (is_set("PMI_FD") && is_set("PMI_RANK")) || hydra_port();
+}
+
 /* proxy: the hydra_pmi_proxy of this process */
 static bool hydra_key(uint64_t hash[2], const struct process *proxy)
 {
@@ -288,7 +302,7 @@ static bool is_of_slurm(bool pmi, bool pmix)
  * ancestor that is a launcher, of kind *ancestor; NONE: not known. */
 static enum kind launcher(struct process *found, enum kind *ancestor)
 {
-	bool hydra = is_set("PMI_FD") && is_set("PMI_RANK");
+	bool hydra = hydra_set();
 	bool pmix = is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK");
 	bool slurm = is_set("SLURM_STEP_ID") && is_set("SLURM_PROCID");
 
@@ -334,7 +348,7 @@ bool gsas_launcher_evident(void)
 {
 	uint64_t step;
 
-	return (is_set("PMI_FD") && is_set("PMI_RANK")) ||
+	return hydra_set() ||
 	       (is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK")) ||
 	       (is_set("SLURM_PROCID") && number_in("SLURM_STEP_ID", &step) &&
 		step < SLURM_STEPS);
@@ -352,7 +366,9 @@ bool gsas_launcher_rank(uint32_t *rank, uint32_t *ranks)
 	uint64_t index, count;
 
 	kind = launcher(&process, &ancestor);
-	if (kind == NONE || !number_in(names[kind][0], &index) ||
+	/* with -pmi-port, PMI_RANK and PMI_SIZE are of an outer mpiexec */
+	if (kind == NONE || (kind == HYDRA && hydra_port()) ||
+	    !number_in(names[kind][0], &index) ||
 	    !number_in(names[kind][1], &count) || index >= count)
 		return false;
 	*rank = (uint32_t)index;

@@ -25,8 +25,8 @@ struct answer {
 };
 
 static const char *const g_variables[] = {
-	"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMIX_NAMESPACE",
-	"PMIX_RANK",
+	"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMI_PORT", "PMI_ID",
+	"PMIX_NAMESPACE", "PMIX_RANK",
 	"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
 	"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_orte_hnp_uri", "SLURM_JOB_ID",
 	"SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
@@ -183,6 +183,26 @@ static void test_hydra(void **state)
 	/* the proxy is hidden behind a launcher of another kind */
 	LAUNCH(b, "hydra_pmi_proxy", "orted");
 	assert_false(b[0].known);
+}
+
+/* mpiexec -pmi-port: other variables, and none has the number of ranks. Those
+ * that an outer mpiexec has left say nothing. */
+static void test_hydra_port(void **state)
+{
+	struct answer a[RANKS], b[RANKS];
+
+	setenv("PMI_PORT", "host:4000", 1);
+	setenv("PMI_ID", "0", 1);
+	assert_true(gsas_launcher_evident());
+	LAUNCH(a, "mpiexec.hydra", "hydra_pmi_proxy");
+	LAUNCH(b, "mpiexec.hydra", "hydra_pmi_proxy");
+	assert_one_job(a);
+	assert_one_job(b);
+	assert_false(same(a, b));
+	as_hydra();
+	LAUNCH(a, "mpiexec.hydra", "hydra_pmi_proxy");
+	assert_one_job(a);
+	assert_false(a[0].ranked || a[1].ranked);
 }
 
 static void test_pmix(void **state)
@@ -377,16 +397,17 @@ static bool find_mpiexec(char *path, size_t len)
 }
 
 /* Run this test as 2 ranks, the second below a shell, and read their lines. */
-static void mpiexec(const char *path, char lines[2][80])
+static void mpiexec(const char *path, const char *option, char lines[2][80])
 {
-	static const char command[] = "unset GSAS_JOB; \"$MPIEXEC\" -n 1 "
-		"\"$SELF\" rank : -n 1 sh -c '\"$SELF\" rank; :'";
+	static const char command[] = "unset GSAS_JOB; \"$MPIEXEC\" $OPTION "
+		"-n 1 \"$SELF\" rank : -n 1 sh -c '\"$SELF\" rank; :'";
 	char self[4096] = "";
 	FILE *out;
 
 	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
 	setenv("SELF", self, 1);
 	setenv("MPIEXEC", path, 1);
+	setenv("OPTION", option, 1);
 	out = popen(command, "re");
 	assert_non_null(out);
 	for (int i = 0; i < 2; i++)
@@ -396,17 +417,20 @@ static void mpiexec(const char *path, char lines[2][80])
 
 static void test_mpiexec(void **state)
 {
-	char path[4096], first[2][80], second[2][80];
+	char path[4096], first[2][80], second[2][80], third[2][80];
 
 	if (!find_mpiexec(path, sizeof(path))) {
 		print_message("skipped: no mpiexec.hydra of MPICH\n");
 		skip();
 	}
-	mpiexec(path, first);
-	mpiexec(path, second);
+	mpiexec(path, "", first);
+	mpiexec(path, "", second);
+	mpiexec(path, "-pmi-port", third);
 	assert_string_equal(first[0], first[1]);
 	assert_string_equal(second[0], second[1]);
+	assert_string_equal(third[0], third[1]);
 	assert_string_not_equal(first[0], second[0]);
+	assert_string_not_equal(first[0], third[0]);
 }
 
 int main(int argc, char **argv)
@@ -414,6 +438,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_alone, setup),
 		cmocka_unit_test_setup(test_hydra, setup),
+		cmocka_unit_test_setup(test_hydra_port, setup),
 		cmocka_unit_test_setup(test_pmix, setup),
 		cmocka_unit_test_setup(test_pmix_again, setup),
 		cmocka_unit_test_setup(test_slurm, setup),
