@@ -115,6 +115,7 @@ UNIT_TESTS = \
 	test/unit/test_guard \
 	test/unit/test_gsas_batch \
 	test/unit/test_gsas_board \
+	test/unit/test_gsas_budget \
 	test/unit/test_gsas_stall \
 	test/unit/test_gsas_jobs \
 	test/unit/test_gsas_client \

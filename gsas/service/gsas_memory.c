@@ -10,10 +10,11 @@
  *   - all pages are populated when memory is allocated, not at first use;
  *   - before that, the service checks that the machine and the control groups
  *     of the process have this memory and a reserve (hal_memory_left());
- *   - of the processes that run the same program one at a time does both;
  *   - the services of a host share a budget. Each shows how many pages it has
  *     by the length of a lock on the file of its program. All processes can
- *     read the lock, and the kernel releases it when its process ends.
+ *     read the lock, and the kernel releases it when its process ends;
+ *   - of the processes that run the same program one at a time checks and
+ *     shows, or checks and populates.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,6 +57,30 @@ struct gsas_source {
 					 * source_refill() checked, and that
 					 * are not populated yet */
 };
+
+/* ---- Turns ---------------------------------------------------------------- */
+
+/*
+ * Begin a turn: from the check until the memory is shown or populated no other
+ * service takes memory. A process that is stopped during its turn delays other
+ * processes by TURN_MS at most. They then go on without a turn, which the
+ * reserve makes safe. Returns the descriptor for turn_end().
+ */
+static int turn_begin(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	for (int ms = 0; fd >= 0 && ms < TURN_MS &&
+	     flock(fd, LOCK_EX | LOCK_NB) != 0; ms++)
+		poll(NULL, 0, 1);
+	return fd;
+}
+
+static void turn_end(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
 
 /* ---- The budget of a host ------------------------------------------------ */
 
@@ -123,9 +148,11 @@ static bool in_budget(const struct gsas_source *s, uint64_t bytes)
 	return others <= s->budget && bytes <= s->budget - others;
 }
 
-/* Count bytes as used if they are within the budget. */
+/* Count bytes as used if they are within the budget. In a turn, so that no
+ * other service takes the same part of the budget before this one shows it. */
 static bool take(struct gsas_source *s, uint64_t bytes)
 {
+	int fd = turn_begin();
 	bool fits;
 
 	pthread_mutex_lock(&s->lock);
@@ -135,6 +162,7 @@ static bool take(struct gsas_source *s, uint64_t bytes)
 		show(s);
 	}
 	pthread_mutex_unlock(&s->lock);
+	turn_end(fd);
 	return fits;
 }
 
@@ -161,28 +189,6 @@ static bool has_room(const struct gsas_source *s, uint64_t bytes)
 {
 	return bytes < UINT64_MAX - s->reserve &&
 	       hal_memory_left(bytes + s->reserve) >= bytes + s->reserve;
-}
-
-/*
- * Begin a turn: from the check until the memory is populated no other service
- * takes memory. A process that is stopped during its turn delays other
- * processes by TURN_MS at most. They then go on without a turn, which the
- * reserve makes safe. Returns the descriptor for turn_end().
- */
-static int turn_begin(void)
-{
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-
-	for (int ms = 0; fd >= 0 && ms < TURN_MS &&
-	     flock(fd, LOCK_EX | LOCK_NB) != 0; ms++)
-		poll(NULL, 0, 1);
-	return fd;
-}
-
-static void turn_end(int fd)
-{
-	if (fd >= 0)
-		close(fd);
 }
 
 /* ---- Memory -------------------------------------------------------------- */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_budget.c - the budget that the services of a host share: two
+ * services that are asked at once do not get the same part of it
+ *
+ * The services are this test and its children: processes of one program.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "lib/unit.h"
+#include "service/gsas_memory.h"
+
+#define BUDGET		256		/* pages */
+
+/* Lock pages of the program's file as a service shows them. Returns the
+ * descriptor, which holds the lock. */
+static int lock_pages(off_t start, off_t pages)
+{
+	struct flock lock = {
+		.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = start,
+		.l_len = pages,
+	};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+	return fd;
+}
+
+/* Allocate pages of a new service that has none yet. */
+static int alloc(uint64_t pages)
+{
+	struct gsas_source *source;
+	struct gsas_memory memory;
+	struct gsas_block block;
+	int ret;
+
+	assert_int_equal(gsas_source_new(NULL, 0, BUDGET << GSAS_PAGE_SHIFT,
+					 &source), 0);
+	memory = gsas_source_memory(source);
+	ret = memory.alloc(memory.ctx, pages << GSAS_PAGE_SHIFT, false, &block);
+	if (ret == 0)
+		memory.free(memory.ctx, &block);
+	gsas_source_free(source);
+	return ret;
+}
+
+/* How many descriptors of a process are of this file? */
+static int count_files(pid_t pid, const struct stat *own)
+{
+	char path[320];
+	struct stat file;
+	struct dirent *entry;
+	int count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((entry = readdir(dir)) != NULL) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid,
+			 entry->d_name);
+		count += stat(path, &file) == 0 &&
+			 file.st_dev == own->st_dev &&
+			 file.st_ino == own->st_ino;
+	}
+	closedir(dir);
+	return count;
+}
+
+/* A service waits for its turn while another one takes 5/8 of the budget. It
+ * then gets no 5/8. */
+static void test_two_at_once(void **state)
+{
+	int turn = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd;
+	struct stat own;
+	pid_t pid;
+
+	unit_needs(turn >= 0);		/* no /proc */
+	assert_int_equal(fstat(turn, &own), 0);
+	assert_int_equal(flock(turn, LOCK_EX), 0);
+	pid = unit_fork();
+	if (pid == 0) {
+		close(turn);
+		_exit(alloc(BUDGET * 5 / 8) == -ENOMEM ? 0 : 1);
+	}
+	/* its own descriptor of the file, and that of its turn */
+	while (count_files(pid, &own) < 2 && waitpid(pid, NULL, WNOHANG) == 0)
+		sched_yield();
+	fd = lock_pages((off_t)getpid() << 40, BUDGET * 5 / 8);
+	close(turn);
+	assert_int_equal(unit_exit_code(pid), 0);
+	close(fd);
+	assert_int_equal(alloc(BUDGET * 5 / 8), 0);
+}
+
+UNIT_MAIN(
+	cmocka_unit_test(test_two_at_once),
+)
