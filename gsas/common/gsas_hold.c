@@ -5,15 +5,24 @@
  *
  * All users of the host can read the offsets of locks (/proc/locks). So the
  * offset is a hash of the key, from which the key cannot be computed.
+ *
+ * All users can also set locks on the file. F_OFD_GETLK returns any one of the
+ * locks at a place, and a lock over many places may hide that of a process of
+ * the job. Then the list of all locks decides.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "common/gsas_hold.h"
 
 #define HIGH_FD		64
 #define PLACES		(UINT64_C(1) << 62)
+#define LOCKS_MAX	1024		/* locks read in listed() */
 
 static uint64_t mix(uint64_t h)
 {
@@ -51,9 +60,43 @@ int gsas_hold_take(int fd, uint32_t uid, const uint64_t key[2])
 	return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
 }
 
+/* Does /proc/locks list a lock of this place only? true as well if it cannot be
+ * known: more than LOCKS_MAX locks are not read, because any user may set so
+ * many that the list takes long. */
+static bool listed(int fd, uint64_t at)
+{
+	FILE *list = fopen("/proc/locks", "re");
+	bool found = false;
+	char line[160];
+	struct stat st;
+	int n = 0;
+
+	if (list == NULL)
+		return true;
+	if (fstat(fd, &st) != 0)
+		found = true;
+	while (!found && fgets(line, sizeof(line), list) != NULL) {
+		uint64_t inode, first, last;
+		unsigned major_id, minor_id;
+
+		found = ++n > LOCKS_MAX ||
+			(sscanf(line, "%*u: OFDLCK %*s %*s %*d %x:%x:%" SCNu64
+				" %" SCNu64 " %" SCNu64, &major_id, &minor_id,
+				&inode, &first, &last) == 5 &&
+			 major_id == major(st.st_dev) &&
+			 minor_id == minor(st.st_dev) && inode == st.st_ino &&
+			 first == at && last == at);
+	}
+	fclose(list);
+	return found;
+}
+
 bool gsas_hold_held(int fd, uint32_t uid, const uint64_t key[2])
 {
 	struct flock lock = place(F_WRLCK, uid, key);
+	off_t at = lock.l_start;
 
-	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	if (fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
+		return false;
+	return lock.l_len == 1 || listed(fd, (uint64_t)at);
 }

@@ -4,6 +4,8 @@
  * them and how many a job may have. Also every allocation of memory that may
  * fail.
  */
+#include <fcntl.h>
+
 #include "common/gsas_hold.h"
 #include "lib/gsas_pages_fixture.h"
 
@@ -377,6 +379,32 @@ static void test_processes_hold_their_job(void **state)
 	close(look);
 }
 
+/* Locks over many places, which any user can set: neither do they hold a job,
+ * nor do they hide who holds it. */
+static void test_wide_locks_hold_no_job(void **state)
+{
+	const uint64_t key[2] = { getpid(), 3 }, other[2] = { getpid(), 4 };
+	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	int fd = gsas_hold_open(), look = gsas_hold_open();
+	int wide = gsas_hold_open();
+
+	unit_needs(fd != -ENOENT);	/* no /proc */
+	assert_true(fd >= 0 && look >= 0 && wide >= 0);
+	assert_int_equal(fcntl(wide, F_OFD_SETLK, &all), 0);
+	assert_false(gsas_hold_held(look, 7, key));
+	assert_int_equal(gsas_hold_take(fd, 7, key), 0);
+	assert_true(gsas_hold_held(look, 7, key));
+	assert_false(gsas_hold_held(look, 7, other));
+	close(wide);
+	wide = gsas_hold_open();
+	assert_int_equal(fcntl(wide, F_OFD_SETLK, &all), 0);
+	assert_true(gsas_hold_held(look, 7, key));
+	close(fd);
+	assert_false(gsas_hold_held(look, 7, key));
+	close(wide);
+	close(look);
+}
+
 /* A job and a group to which only a plan belongs. */
 static void test_a_plan_holds_its_owner(void **state)
 {
@@ -480,6 +508,7 @@ UNIT_MAIN(
 	cmocka_unit_test(test_orphans),
 	cmocka_unit_test(test_held_is_no_orphan),
 	cmocka_unit_test(test_processes_hold_their_job),
+	cmocka_unit_test(test_wide_locks_hold_no_job),
 	cmocka_unit_test(test_a_plan_holds_its_owner),
 	cmocka_unit_test(test_every_allocation_may_fail),
 )
