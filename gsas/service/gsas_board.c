@@ -629,7 +629,7 @@ int gsas_board_open(const struct gsas_board_attr *attr,
 	if (ret != 0)
 		goto err_hal;
 	ret = gsas_source_new(b->hal, b->hif->addr.board, attr->budget,
-			      &b->source);
+			      attr->log, &b->source);
 	if (ret != 0)
 		goto err_if;
 	b->hold = gsas_hold_open();

@@ -15,11 +15,17 @@
  *     read the lock, and the kernel releases it when its process ends;
  *   - of the processes that run the same program one at a time checks and
  *     shows, or checks and populates.
+ *
+ * Any user who can read the file of the program can lock it too. Locks that no
+ * service would set are ignored, and a lock for ever on the turns costs one
+ * wait in TURN_PAUSE_NS. gsas(7) lists the harm that remains.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,6 +34,7 @@
 
 #include "hal/hal_limit.h"
 #include "service/gsas_memory.h"
+#include "util/unm_clock.h"
 
 #define STEP		(UINT64_C(16) << 20)	/* bytes taken at a time */
 #define RESERVE_PART	16			/* reserve: this part of the
@@ -36,6 +43,8 @@
 #define RESERVE_MAX	(UINT64_C(256) << 20)	/* and at most this */
 #define AHEAD		(UINT64_C(1) << 20)	/* see source_refill() */
 #define TURN_MS		10000			/* longest wait for a turn */
+#define TURN_PAUSE_NS	(UINT64_C(60) * 1000000000)	/* without turns after
+							 * such a wait */
 #define SHOWN_SHIFT	40			/* offsets of a process in the
 						 * file, a byte for each page */
 #define SHOWN_MAX	4096			/* locks read in shown() */
@@ -49,6 +58,9 @@ struct gsas_source {
 	struct hal *hal;
 	int board;
 	uint64_t budget, reserve;	/* bytes; budget 0: no limit */
+	uint64_t machine_pages;		/* GSAS pages of the machine's memory */
+	void (*log)(const char *line);	/* NULL: no log */
+	_Atomic uint64_t no_turns;	/* ns: until then there are no turns */
 	int fd;				/* the program's file; -1: not open */
 	pthread_mutex_t lock;		/* protects used, ahead and the lock in
 					 * the file */
@@ -58,21 +70,33 @@ struct gsas_source {
 					 * are not populated yet */
 };
 
-/* ---- Turns ---------------------------------------------------------------- */
+/* ---- Turns --------------------------------------------------------------- */
 
 /*
  * Begin a turn: from the check until the memory is shown or populated no other
- * service takes memory. A process that is stopped during its turn delays other
- * processes by TURN_MS at most. They then go on without a turn, which the
- * reserve makes safe. Returns the descriptor for turn_end().
+ * service takes memory. A process that is stopped during its turn, or that
+ * locks the file for ever, delays other processes by TURN_MS at most. They then
+ * go on without turns for TURN_PAUSE_NS, which the reserve makes safe. Returns
+ * the descriptor for turn_end().
  */
-static int turn_begin(void)
+static int turn_begin(struct gsas_source *s)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint64_t now = unm_now_ns();
+	int fd = -1, ms = 0;
 
-	for (int ms = 0; fd >= 0 && ms < TURN_MS &&
+	if (now >= atomic_load(&s->no_turns))
+		fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	for (; fd >= 0 && ms < TURN_MS &&
 	     flock(fd, LOCK_EX | LOCK_NB) != 0; ms++)
 		poll(NULL, 0, 1);
+	if (ms < TURN_MS)
+		return fd;
+	now = unm_now_ns();
+	if (atomic_exchange(&s->no_turns, now + TURN_PAUSE_NS) < now &&
+	    s->log != NULL)
+		s->log("memory: another process has locked the file of this "
+		       "program for 10 s (lslocks shows which): no wait for "
+		       "it for 60 s");
 	return fd;
 }
 
@@ -109,6 +133,18 @@ static void show(const struct gsas_source *s)
 	fcntl(s->fd, F_OFD_SETLK, &off);
 }
 
+/* Can these bytes be the lock of a service? Not if no such process lives, or
+ * the machine has fewer pages. */
+static bool of_service(const struct gsas_source *s, uint64_t start,
+		       uint64_t len)
+{
+	uint64_t pid = start >> SHOWN_SHIFT;
+
+	return start == pid << SHOWN_SHIFT && pid > 0 &&
+	       len <= s->machine_pages &&
+	       (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
 /* Pages that other processes show between offsets start and end. F_OFD_GETLK
  * returns any one of the locks in a range, so the rest of the range is searched
  * on both sides of that lock. */
@@ -119,18 +155,20 @@ static uint64_t shown(const struct gsas_source *s, uint64_t start,
 
 	while (start < end && --*max > 0) {
 		struct flock lock = pages_lock(F_WRLCK, start, end - start);
-		uint64_t at;
+		uint64_t at, len;
 
 		if (fcntl(s->fd, F_OFD_GETLK, &lock) != 0 ||
 		    lock.l_type == F_UNLCK)
 			break;
-		if (lock.l_len <= 0)		/* not a lock of a service */
-			return sum;
 		at = (uint64_t)lock.l_start;
+		len = (uint64_t)lock.l_len;
+		if (len == 0)			/* up to the largest offset */
+			len = INT64_MAX - at;
 		if (at > start)
 			sum += shown(s, start, at, max);
-		sum += (uint64_t)lock.l_len;
-		start = at + (uint64_t)lock.l_len;
+		if (of_service(s, at, len))
+			sum += len;
+		start = at + len;
 	}
 	return sum;
 }
@@ -152,7 +190,7 @@ static bool in_budget(const struct gsas_source *s, uint64_t bytes)
  * other service takes the same part of the budget before this one shows it. */
 static bool take(struct gsas_source *s, uint64_t bytes)
 {
-	int fd = turn_begin();
+	int fd = turn_begin(s);
 	bool fits;
 
 	pthread_mutex_lock(&s->lock);
@@ -210,13 +248,13 @@ static bool populate(uint8_t *at, uint64_t bytes)
 
 /* Populate memory, in steps of a turn each, so that no process waits long for
  * its turn. */
-static bool fill(const struct gsas_source *s, uint8_t *at, uint64_t bytes)
+static bool fill(struct gsas_source *s, uint8_t *at, uint64_t bytes)
 {
 	bool done = true;
 	uint64_t n;
 
 	for (; done && bytes > 0; at += n, bytes -= n) {
-		int fd = turn_begin();
+		int fd = turn_begin(s);
 
 		n = bytes < STEP ? bytes : STEP;
 		done = has_room(s, n) && populate(at, n);
@@ -225,7 +263,7 @@ static bool fill(const struct gsas_source *s, uint8_t *at, uint64_t bytes)
 	return done;
 }
 
-static int alloc_private(const struct gsas_source *s, uint64_t bytes,
+static int alloc_private(struct gsas_source *s, uint64_t bytes,
 			 void **at)
 {
 	/* do not begin with what cannot be finished */
@@ -241,10 +279,10 @@ static int alloc_private(const struct gsas_source *s, uint64_t bytes,
 	return -FI_ENOMEM;
 }
 
-static int alloc_mapped(const struct gsas_source *s, uint64_t bytes,
+static int alloc_mapped(struct gsas_source *s, uint64_t bytes,
 			struct hal_mem **mem, void **at)
 {
-	int fd = turn_begin();
+	int fd = turn_begin(s);
 	int ret = has_room(s, bytes) ? hal_mem_alloc(s->hal, s->board,
 						  (size_t)bytes, mem, at) :
 		-FI_ENOMEM;
@@ -332,7 +370,7 @@ struct gsas_memory gsas_source_memory(struct gsas_source *source)
 }
 
 int gsas_source_new(struct hal *hal, int board, uint64_t budget,
-		    struct gsas_source **source)
+		    void (*log)(const char *line), struct gsas_source **source)
 {
 	struct gsas_source *s = calloc(1, sizeof(*s));
 
@@ -346,6 +384,9 @@ int gsas_source_new(struct hal *hal, int board, uint64_t budget,
 	s->board = board;
 	s->budget = budget;
 	s->reserve = reserve();
+	s->machine_pages = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+			   (uint64_t)sysconf(_SC_PAGESIZE) >> GSAS_PAGE_SHIFT;
+	s->log = log;
 	s->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	*source = s;
 	return 0;

@@ -13,11 +13,12 @@ struct gsas_source;
 
 /*
  * Make a source of memory of a board. budget: bytes that the services of all
- * boards of this host may have together; 0: no common limit. hal must outlive
- * the source. 0, -FI_ENOMEM.
+ * boards of this host may have together; 0: no common limit. log: for a line
+ * that any thread may write; NULL: none. hal must outlive the source. 0,
+ * -FI_ENOMEM.
  */
 int gsas_source_new(struct hal *hal, int board, uint64_t budget,
-		    struct gsas_source **source);
+		    void (*log)(const char *line), struct gsas_source **source);
 /* Free the source. All its memory must have been freed before. */
 void gsas_source_free(struct gsas_source *source);
 

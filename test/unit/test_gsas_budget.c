@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_gsas_budget.c - the budget that the services of a host share: two
- * services that are asked at once do not get the same part of it
+ * services that are asked at once do not get the same part of it, and locks
+ * that any user can set change little
  *
  * The services are this test and its children: processes of one program.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -14,6 +16,23 @@
 #include "service/gsas_memory.h"
 
 #define BUDGET		256		/* pages */
+
+static bool g_hurry;			/* poll() returns at once, and counts */
+static unsigned g_polls, g_lines;
+
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	g_polls++;
+	return g_hurry ? 0 : __real_poll(fds, n, ms);
+}
+
+static void count_line(const char *line)
+{
+	g_lines += strstr(line, "lslocks") != NULL;
+}
 
 /* Lock pages of the program's file as a service shows them. Returns the
  * descriptor, which holds the lock. */
@@ -39,7 +58,7 @@ static int alloc(uint64_t pages)
 	int ret;
 
 	assert_int_equal(gsas_source_new(NULL, 0, BUDGET << GSAS_PAGE_SHIFT,
-					 &source), 0);
+					 NULL, &source), 0);
 	memory = gsas_source_memory(source);
 	ret = memory.alloc(memory.ctx, pages << GSAS_PAGE_SHIFT, false, &block);
 	if (ret == 0)
@@ -97,6 +116,89 @@ static void test_two_at_once(void **state)
 	assert_int_equal(alloc(BUDGET * 5 / 8), 0);
 }
 
+/* ---- Locks of other users ------------------------------------------------ */
+
+/* A lock that no service sets. It takes nothing from the budget, and what a
+ * service shows still counts. */
+static void stray(off_t start, off_t len)
+{
+	off_t own = (off_t)getpid() << 40;
+	int bad, fd;
+
+	bad = lock_pages(start, len);
+	assert_int_equal(alloc(BUDGET), 0);
+	close(bad);
+	fd = lock_pages(own, BUDGET * 5 / 8);
+	bad = lock_pages(start, len);
+	assert_int_equal(alloc(BUDGET * 2 / 8), 0);
+	assert_int_equal(alloc(BUDGET * 5 / 8), -ENOMEM);
+	close(fd);
+	close(bad);
+}
+
+static void test_stray_locks(void **state)
+{
+	const off_t page = 1;
+	pid_t ended;
+
+	unit_needs(access("/proc/self/exe", R_OK) == 0);
+	stray(page << 40, (page << 50) - (page << 40));
+	stray(0, 0);
+	stray(((off_t)getpid() << 40) + BUDGET, BUDGET);
+	stray(0, BUDGET);
+	stray((off_t)1 << 62, BUDGET);	/* no process has such an id */
+	ended = unit_fork();
+	if (ended == 0)
+		_exit(0);
+	assert_int_equal(unit_exit_code(ended), 0);
+	stray((off_t)ended << 40, BUDGET);
+}
+
+/* A lock without an end hides no service before it. */
+static void test_lock_without_end(void **state)
+{
+	int bad, fd;
+
+	unit_needs(access("/proc/self/exe", R_OK) == 0);
+	bad = lock_pages((off_t)1 << 61, 0);
+	fd = lock_pages((off_t)getpid() << 40, BUDGET * 5 / 8);
+	assert_int_equal(alloc(BUDGET * 5 / 8), -ENOMEM);
+	close(fd);
+	close(bad);
+}
+
+/* A turn that never ends is awaited once, not by each step of each request. */
+static void test_turn_for_ever(void **state)
+{
+	int turn = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct gsas_source *source;
+	struct gsas_memory memory;
+	struct gsas_block block;
+	unsigned waited;
+
+	unit_needs(turn >= 0);		/* no /proc */
+	assert_int_equal(flock(turn, LOCK_EX), 0);
+	assert_int_equal(gsas_source_new(NULL, 0, 0, count_line, &source), 0);
+	memory = gsas_source_memory(source);
+	g_hurry = true;
+	g_polls = 0;
+	assert_int_equal(memory.alloc(memory.ctx, 1 << 20, false, &block), 0);
+	memory.free(memory.ctx, &block);
+	waited = g_polls;
+	assert_true(waited > 0);
+	assert_int_equal(g_lines, 1);
+	assert_int_equal(memory.alloc(memory.ctx, 1 << 20, false, &block), 0);
+	memory.free(memory.ctx, &block);
+	assert_int_equal(g_polls, waited);
+	assert_int_equal(g_lines, 1);
+	g_hurry = false;
+	gsas_source_free(source);
+	close(turn);
+}
+
 UNIT_MAIN(
 	cmocka_unit_test(test_two_at_once),
+	cmocka_unit_test(test_stray_locks),
+	cmocka_unit_test(test_lock_without_end),
+	cmocka_unit_test(test_turn_for_ever),
 )
