@@ -29,6 +29,13 @@ static struct {
 	bool yes;
 } opt = { .board = -1 };
 
+/* The orphans that the user was shown, in the order of the boards. Only these
+ * are freed: other orphans may appear while the user decides. */
+static struct {
+	uint64_t *address;
+	size_t n;
+} shown;
+
 static struct gsas_thread *thread;
 static bool unanswered;			/* some board gave an error */
 
@@ -181,6 +188,17 @@ static void boards(void)
 	       opt.board >= 0 ? 1 : thread->boards);
 }
 
+static void remember(uint64_t address)
+{
+	uint64_t *more = reallocarray(shown.address, shown.n + 1,
+				      sizeof(*more));
+
+	if (more == NULL)
+		fail("out of memory");
+	more[shown.n++] = address;
+	shown.address = more;
+}
+
 static void show_region(const struct gsas_list_entry *e)
 {
 	static const char *const modes[] = { "job", "group", "world" };
@@ -188,6 +206,8 @@ static void show_region(const struct gsas_list_entry *e)
 
 	if (opt.orphans && e->clients != 0)
 		return;
+	if (opt.orphans)
+		remember(e->address);
 	printf("0x%016" PRIx64 " %10" PRIu64 " %-6s %-7s %6u %8u\n", e->address,
 	       e->pages, mode < 3 ? modes[mode] : "?",
 	       e->attr & GSAS_ATTR_QUEUE ? "queue" :
@@ -243,23 +263,17 @@ static int show_stat(struct gsas_conn *conn, int board)
 	return 0;
 }
 
-/* Free the orphan at an address, or all orphans if it is 0. Adds the pages
- * freed to *freed. */
+/* Free the orphan at an address. Adds the pages freed to *freed. */
 static int reclaim_from(struct gsas_conn *conn, uint64_t address,
 			uint64_t *freed)
 {
 	struct gsas_msg msg = { .opcode = GSAS_RECLAIM, .address = address };
 	struct gsas_request request;
-	int ret;
+	int ret = gsas_request_do(conn, &msg, &request);
 
-	do {
-		ret = gsas_request_do(conn, &msg, &request);
-		if (ret != 0)
-			return ret;
+	if (ret == 0)
 		*freed += request.result;
-		msg.arg1 = request.more;
-	} while (address == 0 && request.more != 0);
-	return 0;
+	return ret;
 }
 
 /* Show the orphans, and ask the user to confirm unless --yes was given. */
@@ -283,8 +297,15 @@ static void confirm(void)
 static int reclaim_board(struct gsas_conn *conn, int board)
 {
 	uint64_t freed = 0;
-	int ret = reclaim_from(conn, 0, &freed);
+	int ret = 0;
 
+	for (size_t i = 0; i < shown.n && ret == 0; i++) {
+		if (gsas_board_of(shown.address[i]) != board)
+			continue;
+		ret = reclaim_from(conn, shown.address[i], &freed);
+		if (ret == -ESTALE || ret == -EFAULT || ret == -EINVAL)
+			ret = 0;	/* freed meanwhile, or in use again */
+	}
 	if (ret == 0)
 		printf("board %d: %" PRIu64 " pages freed\n", board, freed);
 	return ret;

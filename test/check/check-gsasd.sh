@@ -149,6 +149,37 @@ pids=
 within "board 1: 3 pages freed" ctl reclaim --yes
 gone
 
+# ---- an orphan that appears while the question stands is not freed: a job that
+# ends meanwhile was not shown
+cat >"$tmp/ask" <<'EOF'
+import os, subprocess, sys
+ours, theirs = os.openpty()
+tool = sys.argv[1:sys.argv.index("--")]
+ctl = sys.argv[sys.argv.index("--") + 1:]
+p = subprocess.Popen(ctl, stdin=theirs, stdout=subprocess.PIPE)
+text = b""
+while not text.endswith(b"[y/N] "):
+    byte = p.stdout.read(1)
+    if not byte:
+        sys.exit("no question: " + text.decode())
+    text += byte
+subprocess.run(tool, check=True)
+os.write(ours, b"y\n")
+sys.stdout.write(p.communicate()[0].decode())
+sys.exit(p.returncode)
+EOF
+tool alloc 0 2 0 >/dev/null || bad "alloc of an orphan that is shown"
+within "^0x.* 2 .* 0$" ctl pages --orphans
+GSAS_JOB=33333333333333333333333333333333 python3 "$tmp/ask" \
+	${UNM_EXEC:+"$UNM_EXEC"} "$tool" alloc 0 5 0 -- \
+	${UNM_EXEC:+"$UNM_EXEC"} "$UNM_BUILDDIR/gsasctl" reclaim \
+	>"$tmp/out" || bad "reclaim with an answer"
+within "board 0: 2 pages freed" cat "$tmp/out"
+within "^0x.* 5 .* 0$" ctl pages --orphans
+[ "$(ctl pages | grep -c "^0x")" -eq 1 ] || bad "the shown orphan is left"
+within "board 0: 5 pages freed" ctl reclaim --yes
+gone
+
 # ---- by hand: one for each board, clean ends, successors
 ${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 0 --user-pages 4 2>"$tmp/err" &
 daemon=$!
