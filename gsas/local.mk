@@ -80,6 +80,7 @@ gsasd_SOURCES = \
 	gsas/daemon/gsas_each.h \
 	gsas/daemon/gsas_spawn.c \
 	gsas/daemon/gsas_spawn.h \
+	gsas/daemon/gsas_spin.h \
 	gsas/daemon/gsasd.c \
 	prov/unimem/util/unm_daemon.c \
 	prov/unimem/util/unm_daemon.h

@@ -134,6 +134,7 @@ UNIT_TESTS = \
 	test/unit/test_gsas_serve_queue \
 	test/unit/test_gsas_service \
 	test/unit/test_gsas_signal \
+	test/unit/test_gsas_spin \
 	test/unit/test_gsas_pages \
 	test/unit/test_gsas_secure \
 	test/unit/test_gsas_team \
@@ -576,6 +577,8 @@ test_unit_test_gsas_jobs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
 	-Wl,--wrap=free -Wl,--wrap=mmap
 test_unit_test_gsas_pages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise \
 	-Wl,--wrap=sysconf
+test_unit_test_gsas_spin_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=clock_gettime -Wl,--wrap=sched_yield
 test_unit_test_gsas_work_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 
 test_unit_test_safe_SOURCES = \

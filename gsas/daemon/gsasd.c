@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gsasd.c - the program of the atomic service of a board, gsasd(8): options,
- * limits of log lines, the loop of polling and sleeping, the end.
+ * limits of log lines, the loop of polling (gsas_spin.h) and sleeping, the end.
  * service/gsas_board.h serves the clients, gsas_spawn.h starts programs for
  * them, util/unm_daemon.h goes to the background.
  */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,15 +22,10 @@
 #include "service/gsas_board.h"
 #include "daemon/gsas_each.h"
 #include "daemon/gsas_spawn.h"
-#include "common/gsas_yield.h"
+#include "daemon/gsas_spin.h"
 #include "util/unm_clock.h"
 #include "util/unm_daemon.h"
 
-#define SPIN_NS		50000		/* time of polling before a sleep */
-#define SPIN_MIN	32		/* polls in vain before a yield, on a
-					 * processor shared with clients */
-#define SPIN_MAX	2048		/* the same where no thread waits for
-					 * the processor */
 #define LINGER_MS	1000		/* default of --linger */
 #define LOG_MAX		512		/* bytes of a line of the HAL */
 #define REFUSAL_BURST	32		/* lines about refusals at once, */
@@ -313,31 +307,6 @@ static void signals(void)
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 
-/*
- * Poll for at most SPIN_NS. Returns whether there was any work. A client may
- * wait for this processor, so yield it after some polls in vain. A yield for
- * which no thread waits delays the answer to a client that works between its
- * calls, so gsas_yield_took() decides after how many polls to yield.
- */
-static bool spin(struct gsas_board *board)
-{
-	static struct gsas_yield yield = {
-		.spin = SPIN_MIN, .min = SPIN_MIN, .max = SPIN_MAX,
-	};
-	uint64_t now = unm_now_ns(), end = now + SPIN_NS, before;
-
-	do {
-		for (uint32_t i = 0; i < yield.spin; i++)
-			if (gsas_board_poll(board))
-				return true;
-		before = unm_now_ns();
-		sched_yield();
-		now = unm_now_ns();
-		gsas_yield_took(&yield, now - before);
-	} while (now < end);
-	return false;
-}
-
 /* How long to sleep, in ms; -1: until an event; 0: with --auto, the service has
  * been unused for --linger and ends. */
 static int sleep_ms(const struct gsas_board *board, uint64_t *empty_since)
@@ -376,7 +345,7 @@ static void serve(struct gsas_board *board)
 	while (!g_stop) {
 		int ms;
 
-		if (spin(board))
+		if (gsas_spin(board, gsas_board_poll))
 			continue;
 		ms = sleep_ms(board, &empty_since);
 		if (ms == 0)
