@@ -166,6 +166,13 @@ static void post(void)
 	}
 }
 
+/* Release the packet that hal_rx_peek() returned. */
+static void release(struct hal_peer *peer)
+{
+	hal_rx_release(peer);
+	hal_rx_flush(peer);
+}
+
 /* Returns when the next packet is seen, and releases it. */
 static double arrival(void)
 {
@@ -184,8 +191,7 @@ static double arrival(void)
 		patience(t0, "no packet comes");
 	}
 	t = now_ns();
-	hal_rx_release(in);
-	hal_rx_flush(in);
+	release(in);
 	return t;
 }
 
@@ -225,25 +231,27 @@ static void send_to(struct hal_if *hif, struct hal_peer *peer)
 		hal_if_pump(hif);
 }
 
-/* Wait for the next packet of a peer, and release it. */
-static void take_from(struct hal_if *hif, struct hal_peer *peer)
+/* Wait for the next packet of a peer. */
+static void wait_for(struct hal_if *hif, struct hal_peer *peer)
 {
 	uint64_t head;
 
 	while (!hal_rx_peek(peer, &head))
 		hal_if_pump(hif);
-	hal_rx_release(peer);
-	hal_rx_flush(peer);
 }
 
-/* The second thread: return each packet. */
+/* The second thread: return each packet. It replies before it releases, because
+ * the release is a store that the reply would wait for. The reply needs no slot
+ * that this release would free: either direction has slots of its own, and the
+ * other thread releases each reply before it sends again. */
 static void *return_all(void *arg)
 {
 	struct hal_peer *back = arg;
 
 	for (int i = 0; i < SAMPLES; i++) {
-		take_from(to, in);
+		wait_for(to, in);
 		send_to(to, back);
+		release(in);
 	}
 	return NULL;
 }
@@ -269,8 +277,9 @@ static struct reading ping_pong(void)
 	for (int i = 0; i < SAMPLES; i++) {
 		t0 = now_ns();
 		send_to(from, out);
-		take_from(from, out);
+		wait_for(from, out);
 		v[i] = (now_ns() - t0) / 2;
+		release(out);
 	}
 	pthread_join(thread, NULL);
 	return read_samples(v, SAMPLES, clock_ns / 2);
