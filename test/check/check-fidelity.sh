@@ -81,10 +81,11 @@ while read -r prog name; do
 done <"$tmp/tests"
 
 # and each case of the register model's tests has a row
-for prog in test_regs test_regs_bus test_regs_dma; do
-	sed -n 's/^[[:space:]]*cmocka_unit_test(\([a-z0-9_]*\)),$/\1/p' \
-		"test/unit/$prog.c" >"$tmp/cases"
-	[ -s "$tmp/cases" ] || bad "test/unit/$prog.c lists no cases"
+for prog in test_regs test_regs_bus test_regs_dma test_regs_stop; do
+	find test/unit test/multi -name "$prog.c" -exec sed -n \
+		's/^[[:space:]]*cmocka_unit_test(\([a-z0-9_]*\)),$/\1/p' {} + \
+		>"$tmp/cases"
+	[ -s "$tmp/cases" ] || bad "$prog lists no cases"
 	while read -r name; do
 		grep -qx "$prog $name" "$tmp/tests" ||
 			bad "no row has '$prog: $name'"
