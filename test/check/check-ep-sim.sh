@@ -5,9 +5,10 @@
 
 export FI_UNIMEM_HAL=sim
 ep_some "garbage golden mem mem_find transfer pressure rma edges atomic address
-	data asleep safe gsas_again gsas_board gsas_client gsas_life gsas_lies
-	gsas_map gsas_published litmus litmus_msg rdma rdma_events
-	rdma_fail" || exit
+	data asleep safe gsas_again gsas_batch gsas_board gsas_client gsas_life
+	gsas_lies gsas_map gsas_owned gsas_published gsas_signal gsas_team
+	gsas_typed litmus litmus_msg mailbox_client mailbox_link rdma
+	rdma_events rdma_fail" || exit
 
 # the smallest receive space a device may have
 export FI_UNIMEM_SIM=space=4096
