@@ -356,7 +356,7 @@ void net_conn_failed(struct net_conn *conn, int status)
 	if (dialled && peer->state < NET_UP)
 		dial_failed(peer, status);
 	else
-		net_peer_dying(peer, -FI_ECONNRESET);
+		net_peer_lost(peer, "control connection", status);
 }
 
 /* ---- Output -------------------------------------------------------- */

@@ -12,9 +12,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hal/hal_log.h"
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_dma.h"
+#include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_loss.h"
 #include "hal/net/hal_net_meet.h"
 #include "hal/net/hal_net_peer.h"
@@ -76,12 +78,28 @@ static bool left(const struct net_peer *peer)
 	return peer->bye != 0 && peer->s.taken >= peer->bye_sent;
 }
 
+/* Log the end of a peer that did not say that it ends: its process was killed
+ * or ended without closing its endpoint, or the network failed. */
+static void log_lost(const struct net_peer *peer)
+{
+	char text[64];
+
+	if (peer->lost == NULL || peer->bye != 0 || peer->silent)
+		return;			/* the line about silence was logged */
+	hal_log(1, "interface %u:%u at %s counts as ended: its %s %s%s",
+		peer->p.addr.board, peer->p.addr.iface,
+		net_host_text(&peer->host, text), peer->lost,
+		peer->lost_status != 0 ? "failed: " : "was closed",
+		peer->lost_status != 0 ? strerror(-peer->lost_status) : "");
+}
+
 static void declare_dead(struct net_peer *peer)
 {
 	if (!known(peer)) {
 		net_peer_drop(peer, false);
 		return;
 	}
+	log_lost(peer);
 	peer->p.dead = true;
 	peer->nif->ndying--;
 	disconnect(peer);

@@ -233,7 +233,7 @@ static void failed(void *arg)
 	if (peer->state == NET_SUSPENDING)
 		peer->link_failed = true;
 	else
-		net_peer_dying(peer, -FI_ECONNRESET);
+		net_peer_lost(peer, NET_LINK_TEXT, -FI_ECONNRESET);
 }
 
 const struct net_upcalls net_upcalls = {

@@ -79,7 +79,7 @@ static void transmit(struct net_peer *peer, struct net_frame *frame,
 		return;			/* net_sent() frees it */
 	net_frame_put(peer->nif, frame);
 	if (ret < 0)
-		net_peer_dying(peer, -FI_ECONNRESET);
+		net_peer_lost(peer, NET_LINK_TEXT, ret);
 }
 
 static void finish(struct net_peer *peer, uint32_t flags)

@@ -179,3 +179,12 @@ void net_peer_dying(struct net_peer *peer, int status)
 	peer->dying = status;
 	peer->dead_by = unm_now_ns() + drain;
 }
+
+void net_peer_lost(struct net_peer *peer, const char *what, int status)
+{
+	if (peer->dying == 0) {
+		peer->lost = what;
+		peer->lost_status = status;
+	}
+	net_peer_dying(peer, -FI_ECONNRESET);
+}

@@ -42,6 +42,12 @@ void net_peer_event(struct net_peer *peer, enum hal_event_type type,
  * frames under way have come, declares it dead. */
 void net_peer_dying(struct net_peer *peer, int status);
 
+#define NET_LINK_TEXT	"link of UCX"	/* for net_peer_lost() */
+
+/* As net_peer_dying(), with -FI_ECONNRESET: what, a constant text for the log
+ * that names a connection, has ended. status: a negative errno; 0: closed. */
+void net_peer_lost(struct net_peer *peer, const char *what, int status);
+
 /* The peer is in use: it is the last of net_if.active. */
 void net_peer_used(struct net_peer *peer);
 

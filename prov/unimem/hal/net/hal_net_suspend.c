@@ -191,7 +191,7 @@ int net_keep_input(struct net_peer *peer)
 	if (peer->state != NET_SUSPENDING)
 		return -EPROTO;
 	if (peer->link_failed) {
-		net_peer_dying(peer, -FI_ECONNRESET);
+		net_peer_lost(peer, NET_LINK_TEXT, -FI_ECONNRESET);
 		return 0;
 	}
 	net_suspend_count(peer);
