@@ -33,6 +33,18 @@ int board_number(int i)
 	return (base_board != 0 ? base_board : procs_board()) - i;
 }
 
+void boards_of_sim(void)
+{
+	char world[32];
+
+	snprintf(world, sizeof(world), "world=%d", (int)getpid());
+	setenv("FI_UNIMEM_HAL", "sim", 1);
+	setenv("FI_UNIMEM_SIM", world, 1);
+	setenv("FI_UNIMEM_BOARDS", "2", 1);
+	setenv("FI_UNIMEM_BOARD", "0", 1);
+	base_board = 1;
+}
+
 const char *const *board_env(int i)
 {
 	static char text[2][32];
@@ -63,24 +75,8 @@ void build_program(const char *name, char *path, size_t len)
 
 /* ---- Services ------------------------------------------------------------ */
 
-/* Returns whether interface 0 of a board, that of the service, is open. */
-static bool is_served(int board)
-{
-	char name[64], text[512];
-	FILE *f = fopen("/proc/net/unix", "re");
-	bool found = false;
-
-	CHECK(f != NULL);
-	snprintf(name, sizeof(name), "@unimem.%u.%d.0\n", (unsigned)geteuid(),
-		 board);
-	while (!found && fgets(text, sizeof(text), f) != NULL)
-		found = strstr(text, name) != NULL;
-	fclose(f);
-	return found;
-}
-
 struct service {
-	int board;
+	int board, ready;		/* ready: see --ready-fd of gsasd */
 	const char *const *options;
 };
 
@@ -142,9 +138,9 @@ void gsasd_copy_remove(void)
 static int run_service(int fd, void *arg)
 {
 	const struct service *s = arg;
-	const char *args[ARGS] = { NULL, NULL, "--board" };
-	char path[4096], board[16];
-	int n = 4;
+	const char *args[ARGS] = { NULL, NULL, "--board", NULL, "--ready-fd" };
+	char path[4096], board[16], ready[16];
+	int n = 6;
 
 	(void)fd;
 	if (gsasd_path[0] != '\0')
@@ -153,6 +149,8 @@ static int run_service(int fd, void *arg)
 		build_program("gsasd", path, sizeof(path));
 	snprintf(board, sizeof(board), "%d", s->board);
 	args[3] = board;
+	snprintf(ready, sizeof(ready), "%d", s->ready);
+	args[5] = ready;
 	for (const char *const *o = s->options; o != NULL && *o != NULL; o++) {
 		CHECK(n < ARGS - 1);
 		args[n++] = *o;
@@ -163,13 +161,19 @@ static int run_service(int fd, void *arg)
 
 struct proc *gsasd_start(int i, const char *const *options)
 {
-	struct service s = { board_number(i), options };
+	struct service s = { .board = board_number(i), .options = options };
 	struct proc *p;
+	char line[16] = "";
+	int fds[2];
 
 	setenv("GSASD", "/dev/null", 1);	/* libgsas starts none */
+	CHECK(pipe(fds) == 0);
+	s.ready = fds[1];
 	p = proc_start(run_service, &s, board_env(i));
-	while (!is_served(s.board))
-		CHECK_MSG(!proc_ended(p, 1), "gsasd ended");
+	close(fds[1]);
+	CHECK_MSG(read(fds[0], line, sizeof(line) - 1) > 0, "gsasd ended");
+	CHECK_MSG(strcmp(line, "ready\n") == 0, "gsasd: %s", line);
+	close(fds[0]);
 	return p;
 }
 

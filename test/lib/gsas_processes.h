@@ -35,6 +35,9 @@
 /* The number of board i (0 or 1) of this test program; no other test program on
  * the machine uses it. */
 int board_number(int i);
+/* Director, before it starts processes: the boards of this case are two of a
+ * register model of its own. */
+void boards_of_sim(void);
 /* The environment of a child on board i, "FI_UNIMEM_BOARD=N", for
  * proc_start(). */
 const char *const *board_env(int i);

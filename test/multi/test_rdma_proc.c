@@ -19,6 +19,7 @@
 #define MIB		(UINT64_C(1) << 20)
 #define WAIT_MS		60000
 #define KILLS		20
+#define KILLS_SIM	5		/* of the register model, which is slow */
 #define BUFFERS		40
 
 static void open_on(int i)
@@ -174,6 +175,12 @@ static void exchange(void)
 	}
 }
 
+static void exchange_sim(void)
+{
+	boards_of_sim();
+	exchange();
+}
+
 /* ---- Kills ------------------------------------------------------------- */
 
 /* Own buffers on both boards, and move data between them until killed. */
@@ -231,13 +238,13 @@ static int intruder(int fd, void *arg)
 }
 
 /* The owner of buffers is killed while it and another process use them. */
-static void killed_owner(void)
+static void kill_owners(int kills)
 {
 	struct proc *service[2], *a, *b;
 
 	for (int i = 0; i < 2; i++)
 		service[i] = gsasd_start(i, NULL);
-	for (int round = 0; round < KILLS; round++) {
+	for (int round = 0; round < kills; round++) {
 		a = proc_start(mover, NULL, board_env(0));
 		b = proc_start(intruder, NULL, board_env(1));
 		for (int i = 0; i < 2; i++)
@@ -253,6 +260,17 @@ static void killed_owner(void)
 	}
 	for (int i = 0; i < 2; i++)
 		gsasd_stop(service[i]);
+}
+
+static void killed_owner(void)
+{
+	kill_owners(KILLS);
+}
+
+static void killed_owner_sim(void)
+{
+	boards_of_sim();
+	kill_owners(KILLS_SIM);
 }
 
 /* Transfers to a board whose service is killed end, and the other board is
@@ -454,7 +472,9 @@ static void forks(void)
 
 PROCS_MAIN(
 	PROCS_CASE(exchange, 60),
+	PROCS_CASE(exchange_sim, 60),
 	PROCS_CASE(killed_owner, 120),
+	PROCS_CASE(killed_owner_sim, 120),
 	PROCS_CASE(killed_service, 60),
 	PROCS_CASE(stopped_service, 60),
 	PROCS_CASE(policies, 60),
