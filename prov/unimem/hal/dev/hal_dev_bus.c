@@ -10,7 +10,8 @@
  * its address. It passes every other SIGBUS to the handler that was installed
  * before. It reads and writes nothing but the interrupted context.
  *
- * docs/porting.md, section 6, says which failures this does not cover.
+ * docs/porting.md, section 6, says which failures this does not cover, among
+ * them a bus error in a thread that blocks SIGBUS.
  */
 #define _GNU_SOURCE
 #include <errno.h>
