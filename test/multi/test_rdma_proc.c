@@ -19,7 +19,7 @@
 #define MIB		(UINT64_C(1) << 20)
 #define WAIT_MS		60000
 #define KILLS		20
-#define KILLS_SIM	5		/* of the register model, which is slow */
+#define KILLS_SIM	5		/* the register model is slow */
 #define BUFFERS		40
 
 static void open_on(int i)
