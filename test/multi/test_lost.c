@@ -67,6 +67,21 @@ static void receives_fail(struct node *n, fi_addr_t from)
 	node_expect_error(n, buf, FI_RECV, FI_ECONNRESET);
 }
 
+/* The dead peer's address has a second index: calls that name it fail, also
+ * after the first index was removed. */
+static void removed_index_fails(struct node *n, fi_addr_t *first)
+{
+	struct hal_addr_host addr;
+	size_t len = sizeof(addr);
+	fi_addr_t second;
+
+	FI(fi_av_lookup(n->av, *first, &addr, &len));
+	second = node_insert(n, &addr.addr);
+	receives_fail(n, second);
+	FI(fi_av_remove(n->av, first, 1, 0));
+	receives_fail(n, second);
+}
+
 static int director_of_receives(int fd, void *arg)
 {
 	struct fi_context2 ctx[NRECVS], other[NOTHERS], gone;
@@ -96,6 +111,8 @@ static int director_of_receives(int fd, void *arg)
 	procs_exchange(fd, 0);
 	expect_all(&n, other, 1, NOTHERS);
 	receives_fail(&n, n.peer[3]);
+	removed_index_fails(&n, &n.peer[1]);
+	removed_index_fails(&n, &n.peer[3]);
 	/* Connections with the other peers still work. */
 	procs_send_word(fd, 0);
 	for (int i = 0; i < NRECVS; i += 2) {

@@ -155,12 +155,28 @@ void unm_peer_inserted(struct unm_ep *ep)
 					       unresolved));
 }
 
+void unm_peer_mark_dead(struct unm_peer *peer, fi_addr_t index)
+{
+	struct unm_ep *ep = peer->ep;
+
+	if (index == FI_ADDR_NOTAVAIL ||
+	    ep->av->entry[index].addr.nonce == HAL_ADDR_ANY ||
+	    (index >= ep->peer_slots && unm_peer_slots(ep, index + 1) != 0) ||
+	    ep->peer_of[index] != NULL)
+		return;
+	ep->peer_of[index] = peer;
+	unm_peer_ref(peer);
+}
+
 void unm_peer_removed(struct unm_ep *ep, fi_addr_t index)
 {
 	if (index < ep->peer_slots && ep->peer_of[index] != NULL) {
 		struct unm_peer *peer = ep->peer_of[index];
 
 		ep->peer_of[index] = NULL;
+		if (peer->hp == NULL)
+			unm_peer_mark_dead(peer, unm_av_find(ep->av,
+							     &peer->addr));
 		unm_peer_unref(peer);
 	}
 }

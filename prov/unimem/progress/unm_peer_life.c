@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 
-#include "core/unm_av_table.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "hal/hal.h"
@@ -20,23 +19,6 @@
 #include "rma/unm_request.h"
 #include "rma/unm_target.h"
 #include "util/unm_list.h"
-
-/* Mark the peer's address as dead, so that sends to it fail, even if nothing
- * was sent to it before. No other process will ever have the same address; an
- * address without a nonce names no incarnation and is not marked. */
-static void unm_peer_mark_dead(struct unm_peer *peer)
-{
-	struct unm_ep *ep = peer->ep;
-	fi_addr_t name = peer->fi_addr;
-
-	if (name == FI_ADDR_NOTAVAIL ||
-	    ep->av->entry[name].addr.nonce == HAL_ADDR_ANY ||
-	    (name >= ep->peer_slots && unm_peer_slots(ep, name + 1) != 0) ||
-	    ep->peer_of[name] != NULL)
-		return;
-	ep->peer_of[name] = peer;
-	unm_peer_ref(peer);
-}
 
 void unm_peer_tear_down(struct unm_peer *peer, int err)
 {
@@ -57,7 +39,7 @@ void unm_peer_tear_down(struct unm_peer *peer, int err)
 	unm_direct_abort(peer, err);
 	unm_target_abort(peer);
 	ep->stats->deaths++;
-	unm_peer_mark_dead(peer);
+	unm_peer_mark_dead(peer, peer->fi_addr);
 	unm_lost_peer(peer, err);
 	unm_peer_unref(peer);
 }
