@@ -56,6 +56,50 @@ static void test_removal_of_a_name_for_all(void **state)
 	ep_quiet(a);
 }
 
+/* Receives from a name for all do not match messages of a peer that is named by
+ * its full address. Once that is removed they do, and take the messages that
+ * are stored: later messages do not overtake these. */
+static void test_stored_messages_of_the_next_name(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_addr name = name_of(p.a);
+	fi_addr_t typed;
+	char node[64], in[7], out;
+	size_t min = 1;
+	struct iovec iov = { &in[4], 3 };
+	struct fi_msg multi = { .msg_iov = &iov, .iov_count = 1,
+				.context = &iov };
+
+	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
+	assert_int_equal(fi_av_insertsvc(p.b->av, node, NULL, &typed, 0, NULL),
+			 1);
+	multi.addr = typed;
+	EP_OK(fi_setopt(&p.b->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV,
+			&min, sizeof(min)));
+	for (out = 0; out < 2; out++) {
+		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+		EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 7));
+	}
+	ep_settle();
+	EP_OK(fi_trecv(p.b->ep, &in[0], 1, NULL, typed, 7, 0, &in[0]));
+	EP_OK(fi_trecv(p.b->ep, &in[1], 1, NULL, typed, 6, 1, &in[1]));
+	EP_OK(fi_trecv(p.b->ep, &in[2], 1, NULL, typed, 7, 0, &in[2]));
+	EP_OK(fi_recv(p.b->ep, &in[3], 1, NULL, typed, &in[3]));
+	EP_OK(fi_recvmsg(p.b->ep, &multi, FI_MULTI_RECV));
+	ep_quiet(p.b);
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+	EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 7));
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ep_received(p.b, &in[i]).src, typed);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ep_received(p.b, &iov).src, typed);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(in[i], i);
+	for (int i = 3; i < 6; i++)
+		assert_int_equal(in[i], i - 3);
+}
+
 /* A full address (with nonce) reaches that holder of the interface or none,
  * also if another index stands for any holder. */
 static void test_exact_beside_a_name_for_all(void **state)
@@ -456,6 +500,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EP_TEST(test_removal_is_quick),
 		EP_TEST(test_removal_of_a_name_for_all),
+		EP_TEST(test_stored_messages_of_the_next_name),
 		EP_TEST(test_exact_beside_a_name_for_all),
 		EP_TEST(test_name_for_all_outlives_its_holder),
 		EP_TEST(test_removed_is_gone),

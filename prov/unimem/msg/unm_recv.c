@@ -298,14 +298,40 @@ static uint64_t unm_recv_src_now(const struct unm_match_recv *recv,
 	return unm_recv_src(arg, op->from, &src) == 0 ? src : UNM_MATCH_NONE;
 }
 
+/* Deliver the stored messages that match a posted receive by their new sources,
+ * oldest first: a later message must not overtake them. */
+static void unm_recv_stored(struct unm_ep *ep, struct unm_match *match)
+{
+	unm_list_for_each_safe(pos, tmp, &match->all) {
+		struct unm_match_msg *msg =
+			unm_container(pos, struct unm_match_msg, all);
+		struct unm_match_recv *recv =
+			unm_match_find_recv(match, msg->tag, *msg->src);
+		struct unm_rx_op *op;
+
+		if (recv == NULL)
+			continue;
+		op = unm_container(recv, struct unm_rx_op, match);
+		unm_match_unstore(match, msg);
+		if (!(op->flags & FI_MULTI_RECV))
+			unm_match_unpost(match, recv);
+		unm_msg_deliver(ep, op, unm_container(msg, struct unm_msg,
+						      match));
+	}
+}
+
 void unm_recv_removed(struct unm_ep *ep)
 {
 	if (!ep->directed)
 		return;
-	for (int tagged = 0; tagged < 2; tagged++)
-		if (ep->match[tagged].nrecv != 0)
-			unm_match_rename_recvs(&ep->match[tagged],
-					       unm_recv_src_now, ep);
+	for (int tagged = 0; tagged < 2; tagged++) {
+		struct unm_match *match = &ep->match[tagged];
+
+		if (match->nrecv == 0)
+			continue;
+		unm_match_rename_recvs(match, unm_recv_src_now, ep);
+		unm_recv_stored(ep, match);
+	}
 }
 
 /* Receive into buf, or if iov is not NULL, into a vector of len entries. */
