@@ -672,6 +672,82 @@ static void test_no_space_twice_is_back_pressure(void **state)
 	ep_received(p.b, in);
 }
 
+/* ---- No descriptor to answer a peer ------------------------------------- */
+
+static int no_connect(struct hal_if *hif, const struct hal_addr *to,
+		      struct hal_peer **hp)
+{
+	if (starved == 0)
+		return hal_emu_ops.connect(hif, to, hp);
+	starved--;
+	return starved & 1 ? -FI_EMFILE : -FI_ENOMEM;
+}
+
+/* A pair of which b has never sent to a, and cannot connect while starved is
+ * not 0. A long message from a to b begins. NULL: not with a decorator, or a
+ * device. */
+static struct unm_ep *speechless(struct ep_pair *p, struct hal_ops *ops,
+				 char *out, char *in, size_t len)
+{
+	struct unm_ep *b = (struct unm_ep *)p->b->ep;
+
+	if (b->hif->ops != &hal_emu_ops)
+		return NULL;
+	*ops = hal_emu_ops;
+	ops->connect = no_connect;
+	b->hif->ops = ops;
+	EP_OK(fi_recv(p->b->ep, in, len, NULL, p->ba, in));
+	EP_OK(fi_send(p->a->ep, out, len, NULL, p->ab, out));
+	return b;
+}
+
+static void test_no_descriptor_to_answer_is_back_pressure(void **state)
+{
+	size_t len = 1 << 20;
+	char *out = ep_alloc(len), *in = ep_alloc(len);
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+	struct unm_ep *b;
+
+	starved = 4;
+	memset(out, 5, len);
+	b = speechless(&p, &ops, out, in, len);
+	unit_needs(b != NULL);
+	ep_sent(p.a, out);
+	ep_received(p.b, in);
+	assert_memory_equal(in, out, len);
+	assert_int_equal(starved, 0);
+	b->hif->ops = &hal_emu_ops;
+}
+
+static void test_no_descriptor_for_long_ends(void **state)
+{
+	size_t len = 1 << 20;
+	char *out = ep_alloc(len), *in = ep_alloc(len);
+	uint64_t end = ep_deadline();
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+	struct unm_peer *peer = NULL;
+	struct unm_ep *b;
+
+	starved = UINT32_MAX;
+	b = speechless(&p, &ops, out, in, len);
+	unit_needs(b != NULL);
+	while (peer == NULL || peer->space_since == 0) {
+		ep_step();
+		ep_in_time(end, "a shortage");
+		unm_list_for_each(pos, &b->peers)
+			peer = unm_container(pos, struct unm_peer, all);
+	}
+	assert_false(peer->failed);
+	peer->space_since -= 31000000;	/* as if it had begun 31 s ago */
+	assert_int_not_equal(ep_wait(p.a, out).err, 0);
+	ep_wait(p.b, in);		/* b may have read the bytes without an
+					 * answer */
+	starved = 0;
+	b->hif->ops = &hal_emu_ops;
+}
+
 UNIT_MAIN(
 	EP_TEST(test_trap8_both_only_send_inline),
 	EP_TEST(test_trap8_both_only_send_eager),
@@ -690,4 +766,6 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_no_space_is_back_pressure),
 	EP_TEST_INSIDE(test_no_space_for_long_ends),
 	EP_TEST_INSIDE(test_no_space_twice_is_back_pressure),
+	EP_TEST_INSIDE(test_no_descriptor_to_answer_is_back_pressure),
+	EP_TEST_INSIDE(test_no_descriptor_for_long_ends),
 )

@@ -8,6 +8,7 @@
  * operations in error, is in progress/unm_peer_life.c. docs/protocol.md,
  * sections 4 and 6, defines HELLO and the credits.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,9 @@
 #include "util/unm_list.h"
 
 #define UNM_SPACE_PAUSE	10000		/* us between attempts to allocate
-					 * receive space */
+					 * receive space, or to connect */
+#define UNM_SPACE_PAUSE_MAX	1000000	/* the same after some failures, each of
+					 * which may be a log line */
 #define UNM_SPACE_LAST	30000000	/* us of failed attempts after which a
 					 * peer is disconnected */
 #define UNM_SPACE_GAP	5000000		/* us without an attempt that end a
@@ -387,20 +390,31 @@ void unm_peer_grant_throttled(struct unm_ep *ep)
 		unm_peer_grant(unm_container(pos, struct unm_peer, throttled));
 }
 
-/*
- * There was no memory for receive space, which the HAL has logged. The shortage
- * may end: sends are refused, or stay in the backlog, until the next attempt.
- * If all attempts fail for UNM_SPACE_LAST, the peer is disconnected.
- */
-static void unm_peer_starved(struct unm_peer *peer, uint64_t now)
+/* False: an attempt failed a moment ago for lack of memory or descriptors. */
+static bool unm_peer_may_try(const struct unm_peer *peer)
 {
+	return peer->space_since == 0 || unm_now_us() >= peer->space_retry;
+}
+
+/*
+ * There was no memory for receive space, or no memory or descriptor for a
+ * connection, which the HAL has logged. The shortage may end: messages are
+ * refused, or wait, until the next attempt. If all attempts fail for
+ * UNM_SPACE_LAST, the peer is disconnected, which logs what.
+ */
+static void unm_peer_starved(struct unm_peer *peer, const char *what)
+{
+	uint64_t now = unm_now_us(), pause = UNM_SPACE_PAUSE;
+
 	if (peer->space_since == 0 ||
 	    now > peer->space_retry + UNM_SPACE_GAP)
 		peer->space_since = now;
 	else if (now - peer->space_since > UNM_SPACE_LAST)
-		unm_peer_fail(peer, "no memory for receive space in 30 "
-			      "seconds", 0);
-	peer->space_retry = now + UNM_SPACE_PAUSE;
+		unm_peer_fail(peer, what, 0);
+	if (pause < (now - peer->space_since) / 2)
+		pause = (now - peer->space_since) / 2;
+	peer->space_retry = now + (pause < UNM_SPACE_PAUSE_MAX ? pause :
+				   UNM_SPACE_PAUSE_MAX);
 }
 
 /* Allocate the first part of the peer's receive space. False: no memory. */
@@ -410,7 +424,7 @@ static bool unm_peer_space(struct unm_peer *peer)
 	uint32_t bytes = caps->space_bytes < UNM_PEER_SPACE ?
 		caps->space_bytes : UNM_PEER_SPACE;
 
-	if (peer->space_since != 0 && unm_now_us() < peer->space_retry) {
+	if (!unm_peer_may_try(peer)) {
 		/* no event reports free memory */
 		unm_ep_signal_retry(peer->ep);
 		return false;
@@ -418,7 +432,8 @@ static bool unm_peer_space(struct unm_peer *peer)
 	if (hal_space_ready(peer->hp, bytes) == 0)
 		peer->space = unm_space_new(bytes, caps->pkt_depth);
 	if (peer->space == NULL) {
-		unm_peer_starved(peer, unm_now_us());
+		unm_peer_starved(peer, "no memory for receive space in 30 "
+				 "seconds");
 		unm_ep_signal_retry(peer->ep);
 		return false;
 	}
@@ -491,6 +506,26 @@ static int unm_peer_packet(struct unm_peer *peer, uint64_t head,
 			    len);
 }
 
+/* Connect, to answer a peer that has connected first. A shortage of memory or
+ * descriptors may end: it is -FI_EAGAIN. */
+static int unm_peer_connect_back(struct unm_peer *peer)
+{
+	int ret;
+
+	if (__builtin_expect(peer->hello_sent, 1))
+		return 0;
+	if (!unm_peer_may_try(peer))
+		return -FI_EAGAIN;
+	ret = unm_peer_connect(peer);
+	if (ret == -FI_EMFILE || ret == -ENFILE || ret == -FI_ENOMEM) {
+		unm_peer_starved(peer, "no memory or descriptor to answer it "
+				 "in 30 seconds");
+		return -FI_EAGAIN;
+	}
+	peer->space_since = 0;
+	return ret;
+}
+
 int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		  unsigned nw, const struct unm_part *part, unsigned nparts)
 {
@@ -498,7 +533,7 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 	uint64_t carried[2];
 	int ret;
 
-	ret = unm_peer_connect(peer);
+	ret = unm_peer_connect_back(peer);
 	if (ret != 0)
 		return ret;
 	for (unsigned i = 0; i < nparts; i++)

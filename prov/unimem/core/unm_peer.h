@@ -142,7 +142,9 @@ struct unm_peer {
 					 * messages */
 	bool hello_sent;		/* HELLO sent */
 	uint64_t space_since;		/* us, when the first attempt found no
-					 * memory for receive space; 0: none */
+					 * memory for receive space, or no
+					 * memory or descriptor to connect; 0:
+					 * none */
 	uint64_t space_retry;		/* us, when to try next */
 	bool space_fixed;		/* growing was tried */
 	bool attach_off;		/* cross-memory attach is forbidden */
@@ -240,7 +242,9 @@ struct unm_part {
 };
 
 /* Send a message of nw words and the bytes of nparts parts: in a packet if it
- * fits, else through receive space. 0; -FI_EAGAIN; errors of hal_connect(). */
+ * fits, else through receive space. Connects if that was not done yet.
+ * 0; -FI_EAGAIN, also for 30 s while there is no memory or descriptor to
+ * connect; errors of hal_connect(). */
 int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		  unsigned nw, const struct unm_part *part, unsigned nparts);
 
