@@ -115,14 +115,21 @@ static int unm_addr_own_form(const char *str, const char *service,
 
 /* True: an IP address is one of this host. The unspecified address stands for
  * all of them, and all of 127.0.0.0/8 is local, though getifaddrs() lists only
- * one address of it. */
+ * one address of it. An IPv4 address may be mapped into IPv6. */
 static bool unm_ip_is_here(const struct sockaddr *sa,
 			   const struct ifaddrs *list)
 {
 	static const struct in6_addr any6;
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	const struct in6_addr *v6;
 	size_t off, len;
 	const char *ip;
 
+	v6 = &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+	if (sa->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
+		memcpy(&v4.sin_addr, &v6->s6_addr[12], sizeof(v4.sin_addr));
+		sa = (const struct sockaddr *)&v4;
+	}
 	if (sa->sa_family == AF_INET) {
 		off = offsetof(struct sockaddr_in, sin_addr);
 		len = sizeof(struct in_addr);
@@ -156,7 +163,13 @@ static enum unm_host unm_host_of(const char *node, uint64_t flags)
 	struct addrinfo *list, *ai;
 	struct ifaddrs *own;
 	bool here = false;
+	char name[256] = "";
 
+	/* a resolver need not know the name of its own host */
+	if (!(flags & FI_NUMERICHOST) &&
+	    gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0' &&
+	    strcmp(node, name) == 0)
+		return UNM_HOST_HERE;
 	if (getaddrinfo(node, NULL, &hints, &list) != 0)
 		return UNM_HOST_NONE;
 	if (getifaddrs(&own) != 0)
