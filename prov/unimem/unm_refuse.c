@@ -8,10 +8,51 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rdma/fi_eq.h>
+
 #include "unm_log.h"
 #include "unm_refuse.h"
 
-#define UNM_NAMES_MAX	512		/* bytes: all capabilities */
+/* Names of enumerations that fi_tostr(3) does not know, or does not know in
+ * every version. */
+#define UNM_NAMED(x)	[x] = #x
+
+static const char *const unm_rm_names[] = {
+	UNM_NAMED(FI_RM_UNSPEC), UNM_NAMED(FI_RM_DISABLED),
+	UNM_NAMED(FI_RM_ENABLED),
+};
+
+static const char *const unm_class_names[] = {
+	UNM_NAMED(FI_CLASS_UNSPEC), UNM_NAMED(FI_CLASS_FABRIC),
+	UNM_NAMED(FI_CLASS_DOMAIN), UNM_NAMED(FI_CLASS_EP),
+	UNM_NAMED(FI_CLASS_SEP), UNM_NAMED(FI_CLASS_RX_CTX),
+	UNM_NAMED(FI_CLASS_SRX_CTX), UNM_NAMED(FI_CLASS_TX_CTX),
+	UNM_NAMED(FI_CLASS_STX_CTX), UNM_NAMED(FI_CLASS_PEP),
+	UNM_NAMED(FI_CLASS_INTERFACE), UNM_NAMED(FI_CLASS_AV),
+	UNM_NAMED(FI_CLASS_MR), UNM_NAMED(FI_CLASS_EQ),
+	UNM_NAMED(FI_CLASS_CQ), UNM_NAMED(FI_CLASS_CNTR),
+	UNM_NAMED(FI_CLASS_WAIT), UNM_NAMED(FI_CLASS_POLL),
+	UNM_NAMED(FI_CLASS_CONNREQ), UNM_NAMED(FI_CLASS_MC),
+	UNM_NAMED(FI_CLASS_NIC), UNM_NAMED(FI_CLASS_AV_SET),
+};
+
+static const char *const unm_wait_names[] = {
+	UNM_NAMED(FI_WAIT_NONE), UNM_NAMED(FI_WAIT_UNSPEC),
+	UNM_NAMED(FI_WAIT_SET), UNM_NAMED(FI_WAIT_FD),
+	UNM_NAMED(FI_WAIT_MUTEX_COND), UNM_NAMED(FI_WAIT_YIELD),
+	UNM_NAMED(FI_WAIT_POLLFD),
+};
+
+/* Write the name of an entry of a table; "" if the table has none. */
+static void unm_name_in(const char *const *table, size_t n, uint64_t value,
+			char *name, size_t len)
+{
+	if (value < n && table[value] != NULL)
+		snprintf(name, len, "%s", table[value]);
+}
+
+#define UNM_NAME_IN(table, value, name, len) \
+	unm_name_in(table, sizeof(table) / sizeof((table)[0]), value, name, len)
 
 /* True: values of this type are sets of bits; false: an enumeration. */
 static bool unm_type_is_bits(int type)
@@ -31,17 +72,18 @@ static bool unm_type_is_bits(int type)
 /* libfabric's name of one value or one bit; "" if there is none. */
 static void unm_name_of(int type, uint64_t value, char *name, size_t len)
 {
-	static const char *const rm[] = {
-		"FI_RM_UNSPEC", "FI_RM_DISABLED", "FI_RM_ENABLED",
-	};
 	uint32_t narrow = (uint32_t)value;
 	/* fi_tostr(3) reads 64 bits of these types; mr_mode is an int */
 	bool wide = unm_type_is_bits(type) && type != FI_TYPE_MR_MODE;
 
 	name[0] = '\0';
-	if (type == UNM_TYPE_RM && value < 3)
-		snprintf(name, len, "%s", rm[value]);
-	if (type >= 0)
+	if (type == UNM_TYPE_RM)
+		UNM_NAME_IN(unm_rm_names, value, name, len);
+	else if (type == UNM_TYPE_CLASS)
+		UNM_NAME_IN(unm_class_names, value, name, len);
+	else if (type == UNM_TYPE_WAIT)
+		UNM_NAME_IN(unm_wait_names, value, name, len);
+	else if (type >= 0)
 		fi_tostr_r(name, len, wide ? (const void *)&value : &narrow,
 			   (enum fi_type)type);
 	if (strcmp(name, "Unknown") == 0)

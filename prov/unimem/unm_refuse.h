@@ -17,6 +17,10 @@
 /* Types of values to print, in addition to those of enum fi_type. */
 #define UNM_TYPE_NUMBER	(-1)		/* decimal */
 #define UNM_TYPE_RM	(-2)		/* enum fi_resource_mgmt */
+#define UNM_TYPE_CLASS	(-3)		/* FI_CLASS_ of an object */
+#define UNM_TYPE_WAIT	(-4)		/* enum fi_wait_obj */
+
+#define UNM_NAMES_MAX	512		/* bytes of text: all capabilities */
 
 /* Every bit asked for must be offered. The line names the bits that are not. */
 bool unm_check_bits(const char *attr, int type, uint64_t asked,

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <rdma/fi_trigger.h>
 #include <rdma/providers/fi_prov.h>
 
 #include "lib/ep_pair.h"
@@ -19,6 +20,7 @@
 #include "unm_env.h"
 #include "unm_info.h"
 #include "unm_offer.h"
+#include "unm_refuse.h"
 
 extern struct fi_provider *fi_prov_ini(void);
 static struct fi_provider *prov;
@@ -81,6 +83,30 @@ static void test_trap3_all_capabilities_without_asking(void **state)
 	assert_true(info->ep_attr->max_msg_size > UINT32_MAX);
 	assert_int_equal(info->domain_attr->resource_mgmt, FI_RM_ENABLED);
 	fi_freeinfo(info);
+}
+
+/* Names of the values that log lines of refusals show. */
+static void test_names_of_values(void **state)
+{
+	static const struct {
+		int type;
+		uint64_t value;
+		const char *name;
+	} t[] = {
+		{ UNM_TYPE_CLASS, FI_CLASS_CQ, "FI_CLASS_CQ" },
+		{ UNM_TYPE_CLASS, FI_CLASS_AV_SET, "FI_CLASS_AV_SET" },
+		{ UNM_TYPE_CLASS, 10000, "0x2710" },
+		{ UNM_TYPE_WAIT, FI_WAIT_POLLFD, "FI_WAIT_POLLFD" },
+		{ UNM_TYPE_WAIT, 77, "0x4d" },
+		{ UNM_TYPE_RM, FI_RM_ENABLED, "FI_RM_ENABLED" },
+		{ FI_TYPE_OP_TYPE, FI_OP_TSEND, "FI_OP_TSEND" },
+		{ FI_TYPE_OP_FLAGS, FI_FENCE, "FI_FENCE" },
+	};
+	char name[UNM_NAMES_MAX];
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		assert_string_equal(unm_value_name(t[i].type, t[i].value, name,
+						   sizeof(name)), t[i].name);
 }
 
 static void test_trap3_prov_name_is_left_to_libfabric(void **state)
@@ -711,6 +737,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trap1_no_hints_at_any_version),
 		cmocka_unit_test(test_trap3_all_capabilities_without_asking),
+		cmocka_unit_test(test_names_of_values),
 		cmocka_unit_test(test_trap3_prov_name_is_left_to_libfabric),
 		cmocka_unit_test(test_the_offer_as_hints),
 		cmocka_unit_test(test_trap2_hints_are_echoed),

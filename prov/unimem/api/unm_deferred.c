@@ -10,6 +10,7 @@
 #include "trigger/unm_work.h"
 #include "unm_log.h"
 #include "unm_offer.h"
+#include "unm_refuse.h"
 
 /* Convert the application's structure to a call and its endpoint; *ep is NULL
  * for an operation on a counter. */
@@ -88,6 +89,7 @@ static int unm_work_check(struct unm_domain *domain,
 			  const struct fi_deferred_work *work,
 			  const struct unm_call *call, struct unm_ep *ep)
 {
+	char asked[UNM_NAMES_MAX], type[64], offered[UNM_NAMES_MAX];
 	bool counts = work->completion_cntr != NULL;
 	uint64_t flags;
 
@@ -108,10 +110,13 @@ static int unm_work_check(struct unm_domain *domain,
 	}
 	flags = unm_work_flags(call->type);
 	if (call->flags & ~flags) {
-		UNM_INFO(DOMAIN, "flags 0x%llx asked of deferred work of type "
-			 "%d, offered: 0x%llx\n",
-			 (unsigned long long)call->flags, call->type,
-			 (unsigned long long)flags);
+		UNM_INFO(DOMAIN, "flags %s asked of deferred %s, offered: %s\n",
+			 unm_value_name(FI_TYPE_OP_FLAGS, call->flags & ~flags,
+					asked, sizeof(asked)),
+			 unm_value_name(FI_TYPE_OP_TYPE, call->type, type,
+					sizeof(type)),
+			 unm_value_name(FI_TYPE_OP_FLAGS, flags, offered,
+					sizeof(offered)));
 		return -FI_ENOSYS;
 	}
 	return 0;

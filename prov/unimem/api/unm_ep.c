@@ -325,6 +325,7 @@ static int unm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct unm_ep *ep = unm_ep_fid(fid);
 	struct unm_av *av;
+	char name[UNM_NAMES_MAX];
 
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
@@ -346,8 +347,9 @@ static int unm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_EQ:
 		return unm_ep_bind_eq(ep, bfid, flags);
 	default:
-		UNM_INFO(EP_CTRL, "binding class %zu asked, offered: av, cq, "
-			 "cntr, eq\n", bfid->fclass);
+		UNM_INFO(EP_CTRL, "binding %s asked, offered: av, cq, cntr, "
+			 "eq\n", unm_value_name(UNM_TYPE_CLASS, bfid->fclass,
+						name, sizeof(name)));
 		return -FI_EINVAL;
 	}
 }

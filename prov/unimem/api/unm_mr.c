@@ -28,6 +28,7 @@
 #include "unm_log.h"
 #include "unm_nosys.h"
 #include "unm_offer.h"
+#include "unm_refuse.h"
 #include "util/unm_list.h"
 #include "util/unm_maps.h"
 
@@ -139,6 +140,7 @@ static int unm_mr_bind_cntr(struct unm_mr *mr, struct unm_cntr *cntr,
 static int unm_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct unm_mr *mr = unm_container(fid, struct unm_mr, fid.fid);
+	char name[UNM_NAMES_MAX];
 	int ret;
 
 	unm_lock(mr->domain);
@@ -152,8 +154,9 @@ static int unm_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 					struct unm_cntr, fid.fid), flags);
 		break;
 	default:
-		UNM_INFO(MR, "binding class %zu asked, offered: ep, cntr\n",
-			 bfid->fclass);
+		UNM_INFO(MR, "binding %s asked, offered: ep, cntr\n",
+			 unm_value_name(UNM_TYPE_CLASS, bfid->fclass, name,
+					sizeof(name)));
 		ret = -FI_EINVAL;
 		break;
 	}
@@ -350,11 +353,15 @@ static int unm_mr_mode(const struct unm_domain *domain)
 	return mode & UNM_MR_MODES;
 }
 
-static int unm_mr_refuse(const char *what, uint64_t asked, uint64_t offered,
-			 int err)
+/* type: of the values, for unm_value_name() */
+static int unm_mr_refuse(const char *what, int type, uint64_t asked,
+			 uint64_t offered, int err)
 {
-	UNM_INFO(MR, "region refused: %s asked 0x%llx, offered 0x%llx\n", what,
-		 (unsigned long long)asked, (unsigned long long)offered);
+	char a[UNM_NAMES_MAX], o[UNM_NAMES_MAX];
+
+	UNM_INFO(MR, "region refused: %s asked %s, offered %s\n", what,
+		 unm_value_name(type, asked, a, sizeof(a)),
+		 unm_value_name(type, offered, o, sizeof(o)));
 	return -err;
 }
 
@@ -365,20 +372,22 @@ static int unm_mr_check(const struct unm_domain *domain,
 	uint32_t api = domain->fabric->fid.api_version;
 
 	if (flags & ~event)
-		return unm_mr_refuse("flags", flags, event, FI_EBADFLAGS);
+		return unm_mr_refuse("flags", FI_TYPE_OP_FLAGS, flags,
+				     event, FI_EBADFLAGS);
 	if (attr->mr_iov == NULL || attr->iov_count == 0 ||
 	    attr->iov_count > UNM_IOV_MAX)
-		return unm_mr_refuse("iov_count", attr->iov_count,
-				     UNM_IOV_MAX, FI_EINVAL);
+		return unm_mr_refuse("iov_count", UNM_TYPE_NUMBER,
+				     attr->iov_count, UNM_IOV_MAX, FI_EINVAL);
 	if (attr->access & ~UNM_MR_ACCESS)
-		return unm_mr_refuse("access", attr->access, UNM_MR_ACCESS,
-				     FI_EINVAL);
+		return unm_mr_refuse("access", FI_TYPE_CAPS, attr->access,
+				     UNM_MR_ACCESS, FI_EINVAL);
 	if (attr->offset != 0)
-		return unm_mr_refuse("offset", attr->offset, 0, FI_EINVAL);
+		return unm_mr_refuse("offset", UNM_TYPE_NUMBER,
+				     attr->offset, 0, FI_EINVAL);
 	/* the field does not exist before API version 1.5 */
 	if (FI_VERSION_GE(api, FI_VERSION(1, 5)) && attr->auth_key_size != 0)
-		return unm_mr_refuse("auth_key_size", attr->auth_key_size, 0,
-				     FI_EINVAL);
+		return unm_mr_refuse("auth_key_size", UNM_TYPE_NUMBER,
+				     attr->auth_key_size, 0, FI_EINVAL);
 	return 0;
 }
 
@@ -391,10 +400,12 @@ static int unm_mr_set_pieces(struct unm_mr *mr, const struct fi_mr_attr *attr)
 		size_t len = attr->mr_iov[i].iov_len;
 
 		if (len != 0 && len - 1 > UINTPTR_MAX - start)
-			return unm_mr_refuse("iov_len", len,
-					     UINTPTR_MAX - start, FI_EINVAL);
+			return unm_mr_refuse("iov_len", UNM_TYPE_NUMBER,
+					     len, UINTPTR_MAX - start,
+					     FI_EINVAL);
 		if (len > UINT64_MAX - mr->len)
-			return unm_mr_refuse("length of all", len,
+			return unm_mr_refuse("length of all",
+					     UNM_TYPE_NUMBER, len,
 					     UINT64_MAX - mr->len, FI_EINVAL);
 		mr->iov[i] = attr->mr_iov[i];
 		mr->len += len;

@@ -24,6 +24,7 @@
 #include "progress/unm_progress.h"
 #include "unm_log.h"
 #include "unm_nosys.h"
+#include "unm_refuse.h"
 #include "util/unm_list.h"
 
 #define UNM_SET_SLEEP_MS	100	/* longest sleep in one go */
@@ -166,13 +167,16 @@ static int unm_pollset_add(struct fid_poll *fid, struct fid *event,
 	struct unm_domain *domain = NULL;
 	struct unm_ref *ref = unm_fid_ref(event, &domain);
 	struct unm_polled *p;
+	char name[UNM_NAMES_MAX];
 	int ret = 0;
 
 	if (flags != 0)
 		return -FI_EBADFLAGS;
 	if (ref == NULL || domain != set->domain) {
-		UNM_INFO(CORE, "class %zu asked for a poll set, offered: cq, "
-			 "cntr, of its domain\n", event->fclass);
+		UNM_INFO(CORE, "%s asked for a poll set, offered: cq, cntr, "
+			 "of its domain\n",
+			 unm_value_name(UNM_TYPE_CLASS, event->fclass, name,
+					sizeof(name)));
 		return -FI_EINVAL;
 	}
 	p = calloc(1, sizeof(*p));
@@ -440,9 +444,10 @@ int unm_wait_set_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 	if (attr->flags != 0)
 		return -FI_EBADFLAGS;
 	if (attr->wait_obj == FI_WAIT_NONE || attr->wait_obj == FI_WAIT_SET) {
-		UNM_INFO(FABRIC, "wait set with wait object %d asked, offered: "
-			 "unspec, fd, mutex_cond, yield, pollfd\n",
-			 attr->wait_obj);
+		UNM_INFO(FABRIC, "wait set with %s asked, offered: unspec, fd, "
+			 "mutex_cond, yield, pollfd\n",
+			 attr->wait_obj == FI_WAIT_SET ? "FI_WAIT_SET" :
+			 "FI_WAIT_NONE");
 		return -FI_ENOSYS;
 	}
 	set = calloc(1, sizeof(*set));

@@ -13,6 +13,7 @@
 #include "core/unm_wake.h"
 #include "hal/hal.h"
 #include "unm_log.h"
+#include "unm_refuse.h"
 #include "util/unm_clock.h"
 #include "util/unm_list.h"
 
@@ -109,6 +110,7 @@ static const char *unm_wait_name(const struct unm_wait *w)
 int unm_wait_make(struct unm_wait *w, struct fid *fid,
 		  struct unm_domain *domain, enum fi_wait_obj obj)
 {
+	char name[UNM_NAMES_MAX];
 	int ret = 0;
 
 	w->obj = obj;
@@ -131,9 +133,11 @@ int unm_wait_make(struct unm_wait *w, struct fid *fid,
 		w->cond_of = w;
 		break;
 	default:
-		UNM_INFO(CORE, "%s: wait object %d asked, offered: none, "
+		UNM_INFO(CORE, "%s: wait object %s asked, offered: none, "
 			 "unspec, set, fd, mutex_cond, yield, pollfd\n",
-			 unm_wait_name(w), obj);
+			 unm_wait_name(w),
+			 unm_value_name(UNM_TYPE_WAIT, obj, name,
+					sizeof(name)));
 		return -FI_ENOSYS;
 	}
 	if (ret == 0)
