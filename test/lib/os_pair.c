@@ -180,6 +180,8 @@ static void learn_rkey(struct os_pair *p)
 		EP_OK(fi_inject_write(p->a->ep, &byte, 1, p->ab, p->base,
 				      p->key));
 		p->nwr++;
+		/* not later, when the caller has written there */
+		EP_UNTIL(fi_cntr_read(p->wr) == p->nwr);
 		ep_settle();
 		ep_in_time(end, "a remote key");
 	} while (p->way != OS_REQUESTS && os_direct(p) == 0 &&
