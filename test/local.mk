@@ -635,6 +635,9 @@ if NET
 EXTRA_test_conform_hal_conform_DEPENDENCIES += libunimem-net.la
 endif
 EXTRA_test_multi_test_gsas_fork_DEPENDENCIES = test/multi/gsas_forked
+# the examples that it runs on two hosts
+EXTRA_test_multi_test_hosts_gsas_DEPENDENCIES = $(EXAMPLES) \
+	$(MAILBOX_EXAMPLES) rdma/examples/exchange
 
 if FUZZ
 # their main() is libFuzzer's
