@@ -633,6 +633,7 @@ test_conform_exec_heir_LDADD =
 EXTRA_test_conform_hal_conform_DEPENDENCIES = test/conform/exec_heir
 if NET
 EXTRA_test_conform_hal_conform_DEPENDENCIES += libunimem-net.la
+EXTRA_test_unit_test_net_engine_DEPENDENCIES = libunimem-net.la
 endif
 EXTRA_test_multi_test_gsas_fork_DEPENDENCIES = test/multi/gsas_forked
 # the examples that it runs on two hosts
