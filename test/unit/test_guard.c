@@ -105,6 +105,56 @@ static void test_one_of_two_sees_the_other(void **state)
 	unit_needs(inside != 0 && inside != atomic_load(&rounds));
 }
 
-UNIT_MAIN(
-	cmocka_unit_test(test_one_of_two_sees_the_other),
-)
+/* ---- A board ------------------------------------------------------------- */
+
+static uint64_t guard_word;			/* stored, not yet there */
+
+static void board_store(struct hal_peer *peer, int word, uint64_t val)
+{
+	(void)peer;
+	assert_int_equal(word, UNM_PEER_BACK_GUARD);
+	guard_word = val;
+}
+
+/* The word is there. The owner has revoked keys before it, which this side
+ * loads from now on. */
+static int board_barrier(struct hal_peer *peer)
+{
+	atomic_store(&peer->tx.back->word[UNM_PEER_BACK_REVOKED],
+		     UINT64_C(1) << 32);
+	return 0;
+}
+
+/*
+ * Where the backend stores words: the owner revokes keys until the guard is
+ * known to be stored. The load that decides comes after that, so it finds the
+ * revocation, each time.
+ */
+static void test_stored_before_the_load(void **state)
+{
+	static struct hal_back revoked;
+	static const struct hal_ops ops = {
+		.back_store = board_store, .back_barrier = board_barrier,
+	};
+	struct hal_peer hp = { .ops = &ops, .tx.back = &revoked };
+	struct unm_peer peer = { .hp = &hp };
+
+	(void)state;
+	unm_list_init(&peer.cached);
+	assert_false(unm_guard_enter(&peer));
+	assert_int_equal(guard_word % 2, 0);	/* left again */
+	unm_rkey_poll_revoked(&peer);
+	assert_true(unm_guard_enter(&peer));
+	assert_int_equal(guard_word % 2, 1);
+	unm_guard_leave(&peer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stored_before_the_load),
+		cmocka_unit_test(test_one_of_two_sees_the_other),
+	};
+
+	return unit_run(tests);
+}
