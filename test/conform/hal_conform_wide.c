@@ -170,6 +170,71 @@ static void wide_stays_until_released(void **state)
 	}
 }
 
+/* ---- A sleeping receiver ---------------------------------------------- */
+
+/* The packet whose receiver sleeps; of the running test. */
+static struct {
+	struct hal_ops ops;		/* of the sender's peer object, but for
+					 * ops.wake */
+	void (*wake)(struct hal_peer *peer);	/* of the backend */
+	struct hal_peer *ba;		/* the receiver's object of the sender */
+	uint64_t seed;			/* the packet */
+	bool complete;			/* was so when the receiver was woken */
+} asleep;
+
+/* In the sender, after it has published the packet and before it returns. */
+static void take_and_wake(struct hal_peer *peer)
+{
+	uint64_t head;
+	const struct hal_cell *cell = hal_rx_peek(asleep.ba, &head);
+
+	asleep.complete = cell != NULL &&
+		shape_take(asleep.ba, cell, head, asleep.seed);
+	asleep.wake(peer);
+}
+
+static void arm(struct ct_if *ci)
+{
+	uint64_t end = ct_deadline();
+	int ret;
+
+	while ((ret = hal_if_arm(ci->hif)) == -FI_EAGAIN) {
+		assert_true(ct_now() < end);
+		ct_step_all();
+	}
+	assert_int_equal(ret, 0);
+}
+
+/* Both halves are in the ring when the receiver is woken, which is the first
+ * moment after the head was published at which this test can look. */
+static void wide_complete_when_woken(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	const struct hal_ops *ops = p.ab->ops;
+
+	NEEDS_WIDE();
+	asleep.ops = *ops;
+	asleep.ops.wake = take_and_wake;
+	asleep.wake = ops->wake;
+	asleep.ba = p.ba;
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		asleep.seed = seed;
+		asleep.complete = false;
+		arm(p.b);
+		p.ab->ops = &asleep.ops;
+		assert_int_equal(shape_send(p.ab, seed, true), 0);
+		p.ab->ops = ops;
+		hal_if_disarm(p.b->hif);
+		/* else the backend sends, and wakes in its own way */
+		if (p.ab->tx.cells != NULL)
+			assert_true(asleep.complete);
+		else
+			expect(&p, seed);
+		hal_rx_flush(p.ba);
+		settle(&p);
+	}
+}
+
 /* ---- Two threads ----------------------------------------------------- */
 
 struct lane {
@@ -234,6 +299,7 @@ const struct CMUnitTest ct_wide_tests[] = {
 	CT_TEST(wide_every_shape),
 	CT_TEST(wide_needs_two_slots),
 	CT_TEST(wide_stays_until_released),
+	CT_TEST(wide_complete_when_woken),
 	CT_TEST(wide_stream),
 };
 const size_t ct_wide_count = CT_COUNT(ct_wide_tests);
