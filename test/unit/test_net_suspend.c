@@ -4,6 +4,10 @@
  * they are idle: callers of the HAL notice nothing, and no packet is lost,
  * doubled or out of order.
  */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_recv.h"
@@ -617,6 +621,28 @@ static void test_limits(void **state)
 	assert_true(fds >= 8);
 }
 
+/* ---- Hosts that do not answer -------------------------------------------- */
+
+/* The kernel asks the host of an idle connection each second. The connection
+ * ends when the host has been silent for FI_UNIMEM_NET_DEAD_MS, at the next
+ * question: not when one answer is missing. */
+static void test_one_answer_may_be_missing(void **state)
+{
+	int ms = 0, dead_ms = (int)(a->nif->net->dead_ns / 1000000), idle = 0;
+	socklen_t len = sizeof(int);
+	int fd;
+
+	net_pair_talk();
+	fd = unm_container(a->nif->conns.next, struct net_conn, link)->src.fd;
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms,
+				    &len), 0);
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle,
+				    &len), 0);
+	assert_int_equal(idle, 1);
+	assert_in_range(dead_ms, 2000, 60000);	/* of several questions */
+	assert_in_range(ms, dead_ms + 1, dead_ms + 999);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -642,6 +668,7 @@ int main(void)
 		NET_PAIR_TEST(test_crowd),
 		NET_PAIR_TEST(test_least_recent),
 		NET_PAIR_TEST(test_limits),
+		NET_PAIR_TEST(test_one_answer_may_be_missing),
 	};
 
 	hal_log_set(take_log);
