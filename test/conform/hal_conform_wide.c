@@ -177,7 +177,7 @@ static struct {
 	struct hal_ops ops;		/* of the sender's peer object, but for
 					 * ops.wake */
 	void (*wake)(struct hal_peer *peer);	/* of the backend */
-	struct hal_peer *ba;		/* the receiver's object of the sender */
+	struct hal_peer *ba;		/* receiver's object of the sender */
 	uint64_t seed;			/* the packet */
 	bool complete;			/* was so when the receiver was woken */
 } asleep;
