@@ -17,6 +17,15 @@ record=$top/docs/check-full.txt
 GIT_CEILING_DIRECTORIES=$(dirname "$top")
 export GIT_CEILING_DIRECTORIES
 
+# Each check that runs a share of the endpoint tests has a reason for the rest.
+for check in test/check/check-ep-*.sh; do
+	grep -q '^[^#]*\<ep_some\>' "$check" || continue
+	why=$(grep "^check/${check%.sh}/endpoint_tests: " test/skips.txt)
+	[ -z "$why" ] || continue
+	echo "FAIL: $check leaves out endpoint_tests without a reason"
+	failed=1
+done
+
 # The job "slow" waits for the file go, "bad" fails once, "changer" changes the
 # source if it shall. Each says in build/ran that it ran.
 mkdir -p "$top/build/log" "$top/docs"

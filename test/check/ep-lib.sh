@@ -21,8 +21,9 @@ ep_again()
 	return $failed
 }
 
-# ep_some "program ...": every UNM_TEST_THIN-th of them; all in check-full's
-# jobs laws and asan.
+# ep_some "program ...": every UNM_TEST_THIN-th of them; check-full's job laws
+# runs all, its jobs asan and ep-switches every second one. Each check that
+# calls this function has a line in test/skips.txt for the others.
 ep_some()
 {
 	thin=${UNM_TEST_THIN-6}
