@@ -68,7 +68,8 @@ quarantine_reason() { reason_in "$TOP/test/quarantine.txt" "$1"; }
 skipped_names() { sed -nE 's/^SKIP(PED)?: ([^ ]+).*/\2/p' "$1" | sort -u; }
 
 # show_skips LOG : each skip has its reason in test/skips.txt. Sets UNREASONED
-# to the number of those without, which the caller counts as failures.
+# to the number of those without, which the caller counts as failures. A reason
+# for each case of a program (check/NAME/*) is a reason for the whole program.
 show_skips()
 {
 	local n why
@@ -77,6 +78,7 @@ show_skips()
 	while read -r n; do
 		if why=$(skip_reason "${SKIPS_AS:-check}/$n") ||
 		   why=$(skip_reason "check/$n") ||
+		   why=$(skip_reason "check/$n/") ||
 		   why=$(skip_reason "$n"); then
 			note "skipped $n: $why"
 		else

@@ -124,6 +124,18 @@ counted "skipped without a reason" 1 "1 passed, 1 failed, 1 skipped" <<'END'
 	conclude
 END
 
+reset "# none"
+echo "check/test/whole/*: a reason" >>"$top/test/skips.txt"
+echo "check/test/part/one_*: a reason" >>"$top/test/skips.txt"
+counted "a program that skips all cases" 1 "2 passed, 1 failed, 2 skipped" \
+	"skipped test/whole: a reason" <<'END'
+	suite whole "skips" count_automake \
+		printf '%s\n' "PASS: test/good" "SKIP: test/whole"
+	suite part "skips" count_automake \
+		printf '%s\n' "PASS: test/good" "SKIP: test/part"
+	conclude
+END
+
 # The same of the runners of fabtests and of MPICH's tests
 cat >"$top/test/runner" <<'END'
 import sys
