@@ -198,6 +198,8 @@ has "changed meanwhile" '^# 3 of 4 jobs ran, 0 of them failed: NOT WHOLE$'
 # a reason fails the job.
 cat >"$top/scripts/full.list" <<'END'
 inside: 600: sh scripts/make test/known_make case; # make
+after: 600: echo "1 passed, 0 failed, 0 skipped"
+vanished: 600: sh scripts/make test/known_make case; rm -f build/obj/test/*.log
 inside-bad: 600: sh scripts/make test/other case
 own: 600: sh scripts/own 0 one; : build/obj/test/multi/known
 own-bad: 600: sh scripts/own 0 one; : build/obj/test/multi/other
@@ -211,7 +213,7 @@ sed -i 's|^check/.*|&\ncheck/test/multi/known*: a reason|' \
 	"$top/test/skips.txt"
 cat >"$top/scripts/make" <<'END'
 mkdir -p "build/obj/${1%/*}"
-: >"build/obj/$1.trs"
+touch -d "1 hour ago" "build/obj/$1.trs"	# a clock is coarse
 echo "skip $2 (0.1 s)" >"build/obj/$1.log"
 echo "PASS: $1"; echo "# PASS: 1"; echo "# FAIL: 0"
 END
@@ -224,8 +226,21 @@ cat >"$top/scripts/own" <<'END'
 echo "1 passed, 0 failed, 1 skipped"
 exit "$1"
 END
-full 1
+# find fails where a folder vanishes before it has read it
+find=$(command -v find)
+mkdir "$top/bin"
+cat >"$top/bin/find" <<END
+#!/bin/sh
+$find "\$@"
+case " \$* " in
+*.trs*)	exit 1 ;;
+esac
+END
+chmod +x "$top/bin/find"
+(PATH=$top/bin:$PATH && full 1; exit $failed) || failed=1
 has "skips" '^inside +1 passed +0 failed +1 skipped'
+has "skips" '^after +1 passed +0 failed +0 skipped'
+has "skips" '^vanished +1 passed +0 failed +0 skipped'
 has "skips" '^inside-bad +1 passed +1 failed +1 skipped .* FAILED'
 has "skips" '^own +1 passed +0 failed +1 skipped'
 has "skips" '^own-bad +1 passed +1 failed +1 skipped .* FAILED'
