@@ -136,6 +136,14 @@ full_sum()
 		}'
 }
 
+# full_program : the test program that full_job's job runs itself: the last path
+# in the command, if it is a built test. Nothing for all other jobs.
+full_program()
+{
+	grep -oE '[^[:space:]"]+/[^[:space:]"]+' <<<"$cmd" | tail -n 1 |
+		sed -nE 's,^build/[^/]+/(test/(unit|multi|conform)/\w+)$,\1,p'
+}
+
 # full_skips RC : what the programs of full_job's job skipped inside, for its
 # log. A job of quickstart has done so itself, and matched the reasons.
 full_skips()
@@ -144,24 +152,22 @@ full_skips()
 
 	[[ $cmd != *"./quickstart check-"* ]] || return 0
 	check_make_skips "$BUILD"
-	program=$(grep -oE 'test/[a-z]+/[a-z_]+' <<<"$cmd" | tail -n 1) || :
+	program=$(full_program) || :
+	[ -n "$program" ] || return 0
 	skips_in "$log" | sed "s|^|SKIPPED: $program/|"
 	# a program that skips all, and names nothing of it
 	[ "$1" -ne 77 ] || [ -n "$(skips_in "$log")" ] ||
 		echo "SKIPPED: $program"
 }
 
-# The skips of full_job's job that have a name: those for test/skips.txt, and
-# those of the runners, which give the reason themselves.
-full_named()
-{
-	{ skipped_names "$log"; sed -n 's/^skip - .* # //p' "$log"; } | wc -l
-}
+# The number of skips of full_job's job that have a name: those for
+# test/skips.txt, and those of the runners, which give the reason themselves.
+full_named() { grep -cE '^SKIP(PED)?: [^ ]|^skip - .* # .' "$log" || :; }
 
 # full_verdict RC : sets p, f, s and q of full_job. The job fails if nothing
 # passed or was quarantined, unless it skips; and if it skips without a name or
-# a reason. By exit code 77 a program skips all, on a machine without what it
-# needs.
+# a reason. By exit code 77 a test program skips all, on a machine without what
+# it needs; of any other command 77 is a failure.
 full_verdict()
 {
 	local rc=$1
@@ -173,7 +179,8 @@ full_verdict()
 			  count_automake "$log") || :
 	q=$(grep -c '^QUARANTINED: ' "$log") || :
 	show_skips "$log"
-	if [ "$rc" -eq 77 ] && [ $((${p:-0} + ${f:-0})) -eq 0 ]; then
+	if [ "$rc" -eq 77 ] && [ $((${p:-0} + ${f:-0})) -eq 0 ] &&
+	   [ -n "$(full_program)" ]; then
 		p=0 f=0 s=$((${s:-0} > 0 ? s : 1))
 	elif [ -z "$p" ]; then
 		p=0 f=1 s=0
@@ -183,9 +190,9 @@ full_verdict()
 		warn "$name: no test counted"
 		f=1
 	fi
-	if [ "$s" -gt 0 ] && [[ $cmd != *"./quickstart check-"* ]] &&
-	   [ "$(full_named)" -eq 0 ]; then
-		warn "$name: skips without a name"
+	if [ "$s" -gt "$(full_named)" ] &&
+	   [[ $cmd != *"./quickstart check-"* ]]; then
+		warn "$name: of $s skips $(full_named) have a name"
 		f=$((f + 1))
 	fi
 	f=$((f + UNREASONED))

@@ -205,6 +205,10 @@ own: 600: sh scripts/own 0 one; : build/obj/test/multi/known
 own-bad: 600: sh scripts/own 0 one; : build/obj/test/multi/other
 runner: 600: echo "skip - a b 2 # why"; sh scripts/own 0
 nameless: 600: sh scripts/own 0
+nameless-4: 600: sh scripts/own 0 one 5; : build/obj/test/multi/known
+names-5: 600: sh scripts/own 0 "a b c d e" 5; : build/obj/test/multi/known
+no-compiler: 600: exit 77; make TESTS='$(UNIT_TESTS) test/multi/known'
+runner-77: 600: exit 77; build/obj/test/lib/known test/run-known --thin 3/0
 nothing: 600: echo "0 passed, 0 failed, 0 skipped"
 all-skipped: 600: sh scripts/all-skipped; exit 77; build/obj/test/multi/known
 program-skipped: 600: exit 77; build/obj/test/multi/known
@@ -222,8 +226,10 @@ echo "skip one (0.1 s)"
 echo "0 passed, 0 failed, 1 skipped"
 END
 cat >"$top/scripts/own" <<'END'
-[ -z "$2" ] || echo "skip $2 (0.1 s)"
-echo "1 passed, 0 failed, 1 skipped"
+for skip in $2; do
+	echo "skip $skip (0.1 s)"
+done
+echo "1 passed, 0 failed, ${3:-1} skipped"
 exit "$1"
 END
 # find fails where a folder vanishes before it has read it
@@ -246,6 +252,10 @@ has "skips" '^own +1 passed +0 failed +1 skipped'
 has "skips" '^own-bad +1 passed +1 failed +1 skipped .* FAILED'
 has "skips" '^runner +1 passed +0 failed +1 skipped'
 has "skips" '^nameless +1 passed +1 failed +1 skipped .* FAILED'
+has "skips" '^nameless-4 +1 passed +1 failed +5 skipped .* FAILED'
+has "skips" '^names-5 +1 passed +0 failed +5 skipped'
+has "77" '^no-compiler +0 passed +1 failed +0 skipped .* FAILED'
+has "77" '^runner-77 +0 passed +1 failed +0 skipped .* FAILED'
 has "nothing" '^nothing +0 passed +1 failed +0 skipped .* FAILED'
 has "skips all" '^all-skipped +0 passed +0 failed +1 skipped'
 has "skips all" '^program-skipped +0 passed +0 failed +1 skipped'
