@@ -643,6 +643,8 @@ static int opens_and_closes(int fd, void *arg)
 	return 0;
 }
 
+/* Starts the owner and the writers. From then on each round waits for good
+ * operations of each writer. */
 static struct proc *start_rounds(struct proc **w, const struct plan *plan)
 {
 	struct proc *owner = proc_start(opens_and_closes, (void *)plan, NULL);
@@ -650,11 +652,28 @@ static struct proc *start_rounds(struct proc **w, const struct plan *plan)
 	procs_recv_word(owner->fd);
 	for (int i = 0; i < WRITERS; i++)
 		w[i] = start_writer(writes_on, plan, NULL);
+	for (int i = 0; i < WRITERS; i++)
+		while (!THERE(i))
+			procs_nap(100);
 	return owner;
+}
+
+/* Until as many rounds more were closed, and one for the round that the owner
+ * is in. */
+static void await_rounds(struct proc *owner, uint64_t rounds)
+{
+	uint64_t last = g_shared->word[19] + rounds + 1;
+
+	while (g_shared->word[19] < last)
+		CHECK_MSG(!proc_ended(owner, 1), "the owner: %d",
+			  owner->status);
 }
 
 static void end_rounds(struct proc *owner, struct proc **w)
 {
+	await_rounds(owner, 1);
+	for (int i = 0; i < WRITERS; i++)
+		CHECK_MSG(WROTE(i) > 0, "writer %d did nothing", i);
 	procs_exchange(owner->fd, 0);
 	for (int i = 0; i < WRITERS; i++)
 		procs_recv_word(w[i]->fd);
@@ -663,13 +682,6 @@ static void end_rounds(struct proc *owner, struct proc **w)
 		proc_finish(w[i]);
 	procs_note("%" PRIu64 " regions closed, %" PRIu64 " good operations",
 		   g_shared->word[19], WROTE(0) + WROTE(1) + WROTE(2));
-}
-
-static void await_rounds(struct proc *owner, uint64_t rounds)
-{
-	while (g_shared->word[19] < rounds)
-		CHECK_MSG(!proc_ended(owner, 1), "the owner: %d",
-			  owner->status);
 }
 
 static void rounds(void *arg)
@@ -710,7 +722,7 @@ static void killed_writers(void)
 			proc_stop(w[i]);
 			proc_kill(w[i]);
 			THERE(i) = 0;
-			await_rounds(owner, g_shared->word[19] + 2);
+			await_rounds(owner, 1);
 			proc_restart(w[i], writes_on, (void *)&plans[k], NULL);
 			procs_recv_word(w[i]->fd);
 			procs_send_word(w[i]->fd, 0);
