@@ -246,8 +246,8 @@ static bool populate(uint8_t *at, uint64_t bytes)
 	return true;
 }
 
-/* Populate memory, in steps of a turn each, so that no process waits long for
- * its turn. */
+/* Populate memory, in steps of a turn each. Between two steps other services,
+ * which try once in a millisecond, get a turn. */
 static bool fill(struct gsas_source *s, uint8_t *at, uint64_t bytes)
 {
 	bool done = true;
@@ -259,6 +259,8 @@ static bool fill(struct gsas_source *s, uint8_t *at, uint64_t bytes)
 		n = bytes < STEP ? bytes : STEP;
 		done = has_room(s, n) && populate(at, n);
 		turn_end(fd);
+		if (done && bytes > n)
+			poll(NULL, 0, 1);
 	}
 	return done;
 }

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "hal/hal_limit.h"
 #include "lib/unit.h"
 #include "service/gsas_memory.h"
 
@@ -19,6 +20,9 @@
 
 static bool g_hurry;			/* poll() returns at once, and counts */
 static unsigned g_polls, g_lines;
+static int g_other = -1;		/* descriptor that tries to get a turn
+					 * while poll() waits; -1: none */
+static unsigned g_turns;		/* turns that it got */
 
 int __real_poll(struct pollfd *fds, nfds_t n, int ms);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
@@ -26,7 +30,21 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
 {
 	g_polls++;
+	if (g_other >= 0 && flock(g_other, LOCK_EX | LOCK_NB) == 0) {
+		g_turns++;
+		flock(g_other, LOCK_UN);
+	}
 	return g_hurry ? 0 : __real_poll(fds, n, ms);
+}
+
+/* Skip the test without /proc, or if so many pages and the largest reserve of a
+ * service (256 MiB, see gsas_memory.c) are not free. */
+static void needs_memory(uint64_t pages)
+{
+	uint64_t bytes = (pages << GSAS_PAGE_SHIFT) + (UINT64_C(258) << 20);
+
+	unit_needs(access("/proc/self/exe", R_OK) == 0 &&
+		   hal_memory_left(bytes) >= bytes);
 }
 
 static void count_line(const char *line)
@@ -98,7 +116,8 @@ static void test_two_at_once(void **state)
 	struct stat own;
 	pid_t pid;
 
-	unit_needs(turn >= 0);		/* no /proc */
+	needs_memory(BUDGET);
+	assert_true(turn >= 0);
 	assert_int_equal(fstat(turn, &own), 0);
 	assert_int_equal(flock(turn, LOCK_EX), 0);
 	pid = unit_fork();
@@ -141,7 +160,7 @@ static void test_stray_locks(void **state)
 	const off_t page = 1;
 	pid_t ended;
 
-	unit_needs(access("/proc/self/exe", R_OK) == 0);
+	needs_memory(BUDGET);
 	stray(page << 40, (page << 50) - (page << 40));
 	stray(0, 0);
 	stray(((off_t)getpid() << 40) + BUDGET, BUDGET);
@@ -159,7 +178,7 @@ static void test_lock_without_end(void **state)
 {
 	int bad, fd;
 
-	unit_needs(access("/proc/self/exe", R_OK) == 0);
+	needs_memory(BUDGET);
 	/* above the offsets of all processes: their ids have 22 bits at most */
 	bad = lock_pages((off_t)1 << 62, 0);
 	fd = lock_pages((off_t)getpid() << 40, BUDGET * 5 / 8);
@@ -177,7 +196,8 @@ static void test_turn_for_ever(void **state)
 	struct gsas_block block;
 	unsigned waited;
 
-	unit_needs(turn >= 0);		/* no /proc */
+	needs_memory(BUDGET);
+	assert_true(turn >= 0);
 	assert_int_equal(flock(turn, LOCK_EX), 0);
 	assert_int_equal(gsas_source_new(NULL, 0, 0, count_line, &source), 0);
 	memory = gsas_source_memory(source);
@@ -197,9 +217,33 @@ static void test_turn_for_ever(void **state)
 	close(turn);
 }
 
+/* A service that populates much memory lets other services have turns. */
+static void test_turns_between_steps(void **state)
+{
+	const uint64_t pages = UINT64_C(3) * 16 << 20 >> GSAS_PAGE_SHIFT;
+	struct gsas_source *source;
+	struct gsas_memory memory;
+	struct gsas_block block;
+
+	needs_memory(pages);
+	g_other = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_true(g_other >= 0);
+	g_turns = 0;
+	assert_int_equal(gsas_source_new(NULL, 0, 0, NULL, &source), 0);
+	memory = gsas_source_memory(source);
+	assert_int_equal(memory.alloc(memory.ctx, pages << GSAS_PAGE_SHIFT,
+				      false, &block), 0);
+	assert_int_equal(g_turns, 2);
+	memory.free(memory.ctx, &block);
+	gsas_source_free(source);
+	close(g_other);
+	g_other = -1;
+}
+
 UNIT_MAIN(
 	cmocka_unit_test(test_two_at_once),
 	cmocka_unit_test(test_stray_locks),
 	cmocka_unit_test(test_lock_without_end),
 	cmocka_unit_test(test_turn_for_ever),
+	cmocka_unit_test(test_turns_between_steps),
 )
