@@ -23,7 +23,7 @@ ep_again()
 
 # ep_some "program ...": every UNM_TEST_THIN-th of them; check-full's job laws
 # runs all, its jobs asan and ep-switches every second one. Each check that
-# calls this function has a line in test/skips.txt for the others.
+# calls this function has a line in test/skips.txt for what it leaves out.
 ep_some()
 {
 	thin=${UNM_TEST_THIN-6}
