@@ -134,7 +134,8 @@ static void show(const struct gsas_source *s)
 }
 
 /* Can these bytes be the lock of a service? Not if no such process lives, or
- * the machine has fewer pages. */
+ * the machine has fewer pages. The process id is that of the service's own pid
+ * namespace: locks of other namespaces may be ignored, see gsas(7). */
 static bool of_service(const struct gsas_source *s, uint64_t start,
 		       uint64_t len)
 {
