@@ -30,9 +30,10 @@ static struct {
 } opt = { .board = -1 };
 
 /* The orphans that the user was shown, in the order of the boards. Only these
- * are freed: other orphans may appear while the user decides. */
+ * are freed: other orphans may appear while the user decides, also at the
+ * address of a freed one. */
 static struct {
-	uint64_t *address;
+	struct gsas_list_entry *orphan;
 	size_t n;
 } shown;
 
@@ -188,15 +189,15 @@ static void boards(void)
 	       opt.board >= 0 ? 1 : thread->boards);
 }
 
-static void remember(uint64_t address)
+static void remember(const struct gsas_list_entry *e)
 {
-	uint64_t *more = reallocarray(shown.address, shown.n + 1,
-				      sizeof(*more));
+	struct gsas_list_entry *more = reallocarray(shown.orphan, shown.n + 1,
+						    sizeof(*more));
 
 	if (more == NULL)
 		fail("out of memory");
-	more[shown.n++] = address;
-	shown.address = more;
+	more[shown.n++] = *e;
+	shown.orphan = more;
 }
 
 static void show_region(const struct gsas_list_entry *e)
@@ -207,7 +208,7 @@ static void show_region(const struct gsas_list_entry *e)
 	if (opt.orphans && e->clients != 0)
 		return;
 	if (opt.orphans)
-		remember(e->address);
+		remember(e);
 	printf("0x%016" PRIx64 " %10" PRIu64 " %-6s %-7s %6u %8u\n", e->address,
 	       e->pages, mode < 3 ? modes[mode] : "?",
 	       e->attr & GSAS_ATTR_QUEUE ? "queue" :
@@ -294,19 +295,38 @@ static void confirm(void)
 		fail("nothing was freed");
 }
 
+/* Is an orphan still what the user was shown? 1: yes; 0; -errno. */
+static int is_shown(struct gsas_conn *conn, const struct gsas_list_entry *e)
+{
+	struct gsas_list_entry now[LIST_MAX];
+	uint64_t address = e->address;
+	int n = get_list(conn, &address, now);
+
+	if (n <= 0)
+		return n;
+	return now[0].address == e->address && now[0].pages == e->pages &&
+	       now[0].attr == e->attr && now[0].job == e->job;
+}
+
 static int reclaim_board(struct gsas_conn *conn, int board)
 {
 	uint64_t freed = 0;
 	int ret = 0;
 
 	for (size_t i = 0; i < shown.n && ret == 0; i++) {
-		if (gsas_board_of(shown.address[i]) != board)
+		const struct gsas_list_entry *e = &shown.orphan[i];
+
+		if (gsas_board_of(e->address) != board)
 			continue;
-		ret = reclaim_from(conn, shown.address[i], &freed);
-		if (ret == -ESTALE || ret == -EFAULT || ret == -EINVAL)
-			ret = 0;	/* freed meanwhile, or in use again */
+		ret = is_shown(conn, e);
+		if (ret == 1)
+			ret = reclaim_from(conn, e->address, &freed);
+		/* freed meanwhile, perhaps in use again, by any user */
+		if (ret == -ESTALE || ret == -EFAULT || ret == -EINVAL ||
+		    ret == -EACCES)
+			ret = 0;
 	}
-	if (ret == 0)
+	if (ret == 0 || freed > 0)
 		printf("board %d: %" PRIu64 " pages freed\n", board, freed);
 	return ret;
 }
