@@ -390,10 +390,62 @@ static void any_incarnation(void)
 	proc_finish(p[1]);
 }
 
+/* ---- An exact address beside a name for all ------------------------------ */
+
+/* The exact address is inserted after the address of any incarnation, so
+ * receives that name it stay posted when the peer dies. They end when the other
+ * address is removed, and later ones are refused. */
+static int renamer(int fd, void *arg)
+{
+	struct fi_context2 ctx[NOTHERS];
+	struct hal_addr_host addr;
+	size_t len = sizeof(addr);
+	fi_addr_t name, exact;
+	struct hal_addr any;
+	uint8_t buf[8];
+	struct node n;
+
+	node_start(&n, fd, 0);
+	FI(fi_av_lookup(n.av, n.peer[1], &addr, &len));
+	FI(fi_av_remove(n.av, &n.peer[1], 1, 0));
+	any = addr.addr;
+	any.nonce = HAL_ADDR_ANY;
+	name = node_insert(&n, &any);
+	exact = node_insert(&n, &addr.addr);
+	if (*(bool *)arg) {
+		n.peer[1] = name;
+		node_send(&n, 1, buf, 8, 1);
+	}
+	node_recv(&n, buf, 8, 99);
+	post_others(&n, exact, ctx);
+	procs_exchange(fd, 0);
+	node_quiet(&n, CONFIRM_US);
+	FI(fi_av_remove(n.av, &name, 1, 0));
+	expect_all(&n, ctx, 1, NOTHERS);
+	receives_fail(&n, exact);
+	CHECK(fi_tinject(n.ep, buf, 8, exact, 1) == -FI_ECONNRESET);
+	node_quiet(&n, CONFIRM_US);
+	node_close(&n);
+	return 0;
+}
+
+static void name_removed(void *arg)
+{
+	struct proc *p[2] = { proc_start(renamer, arg, NULL),
+			      proc_start(caller, NULL, NULL) };
+
+	procs_join(p, 2);
+	procs_recv_word(p[0]->fd);
+	proc_kill(p[1]);
+	procs_send_word(p[0]->fd, 0);
+	proc_expect(p[0], 0);
+}
+
 PROCS_MAIN(
 	PROCS_CASE(directed, 0),
 	PROCS_CASE(stored, 0),
 	PROCS_WITH(closed_in_order, 0, closed_in_order, &(bool){ true }),
 	PROCS_WITH(closed_and_ended, 0, closed_in_order, &(bool){ false }),
 	PROCS_CASE(any_incarnation, 0),
+	PROCS_WITH(name_of_sender, 0, name_removed, &(bool){ true }),
 )

@@ -64,6 +64,19 @@ void unm_lost_peer(struct unm_peer *peer, int err)
 		unm_lost_source(ep, peer->fi_addr, err);
 }
 
+void unm_lost_renamed(struct unm_ep *ep)
+{
+	if (!ep->lost)
+		return;
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+
+		if (peer->hp == NULL && unm_lost(ep, peer->fi_addr))
+			unm_lost_source(ep, peer->fi_addr, FI_ECONNRESET);
+	}
+}
+
 bool unm_lost_find(const struct unm_ep *ep, uint64_t src)
 {
 	const struct unm_peer *peer;

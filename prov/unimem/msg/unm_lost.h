@@ -27,6 +27,11 @@ void unm_lost_peer(struct unm_peer *peer, int err);
  * receives that name the source. The domain is locked. */
 void unm_lost_source(struct unm_ep *ep, uint64_t src, int err);
 
+/* To be called after posted receives got other sources, and the stored messages
+ * of these sources: end those that name a source which is lost. Before, such a
+ * receive named an address of any incarnation. The domain is locked. */
+void unm_lost_renamed(struct unm_ep *ep);
+
 /* Posted receives from any source, tagged or not. */
 uint32_t unm_lost_count_any(const struct unm_ep *ep);
 

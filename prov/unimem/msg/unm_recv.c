@@ -332,6 +332,7 @@ void unm_recv_removed(struct unm_ep *ep)
 		unm_match_rename_recvs(match, unm_recv_src_now, ep);
 		unm_recv_stored(ep, match);
 	}
+	unm_lost_renamed(ep);
 }
 
 /* Receive into buf, or if iov is not NULL, into a vector of len entries. */

@@ -28,8 +28,8 @@ void unm_recv_message(struct unm_ep *ep, const struct unm_got *got);
 /* To be called after indices were removed from the address vector: a posted
  * receive that names a removed index matches no message any more. A receive
  * that names a duplicate of it matches the new first index of that address, and
- * gets the oldest message that is stored under this index. The domain is
- * locked. */
+ * gets the oldest message that is stored under this index, or ends in error if
+ * this is the index of a peer that died. The domain is locked. */
 void unm_recv_removed(struct unm_ep *ep);
 
 /* Post a receive, or complete it with a stored message: into a buffer of len
