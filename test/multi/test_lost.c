@@ -447,5 +447,6 @@ PROCS_MAIN(
 	PROCS_WITH(closed_in_order, 0, closed_in_order, &(bool){ true }),
 	PROCS_WITH(closed_and_ended, 0, closed_in_order, &(bool){ false }),
 	PROCS_CASE(any_incarnation, 0),
+	PROCS_WITH(name_of_receiver, 0, name_removed, &(bool){ false }),
 	PROCS_WITH(name_of_sender, 0, name_removed, &(bool){ true }),
 )

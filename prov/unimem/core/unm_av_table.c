@@ -38,6 +38,21 @@ fi_addr_t unm_av_find(const struct unm_av *av, const struct hal_addr *addr)
 	return FI_ADDR_NOTAVAIL;
 }
 
+fi_addr_t unm_av_find_exact(const struct unm_av *av,
+			    const struct hal_addr *addr)
+{
+	uint32_t i = av->hash[unm_av_hash(av, addr)];
+
+	for (; i != 0; i = av->entry[i - 1].next) {
+		struct unm_av_entry *e = &av->entry[i - 1];
+
+		if (e->addr.nonce == addr->nonce &&
+		    unm_addr_same(&e->addr, addr))
+			return i - 1;
+	}
+	return FI_ADDR_NOTAVAIL;
+}
+
 /* Spread the chains of a smaller table over av->hash. The order within a chain
  * is kept: the entries of a new chain all come from the same old one. */
 static void unm_av_rehash(struct unm_av *av, const uint32_t *old, uint32_t n)

@@ -71,6 +71,10 @@ static inline struct unm_av *unm_av(struct fid_av *fid)
  * entry with HAL_ADDR_ANY is found for every incarnation. */
 fi_addr_t unm_av_find(const struct unm_av *av, const struct hal_addr *addr);
 
+/* The same, but an entry with HAL_ADDR_ANY is not found. */
+fi_addr_t unm_av_find_exact(const struct unm_av *av,
+			    const struct hal_addr *addr);
+
 /* Make the table large enough for need entries. Returns 0, -FI_EINVAL (more
  * than the table can hold) or -FI_ENOMEM; the table is unchanged on failure. */
 int unm_av_grow(struct unm_av *av, size_t need);

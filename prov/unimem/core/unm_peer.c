@@ -158,12 +158,15 @@ void unm_peer_inserted(struct unm_ep *ep)
 					       unresolved));
 }
 
-void unm_peer_mark_dead(struct unm_peer *peer, fi_addr_t index)
+void unm_peer_mark_dead(struct unm_peer *peer)
 {
 	struct unm_ep *ep = peer->ep;
+	fi_addr_t index;
 
+	if (ep->av == NULL)
+		return;
+	index = unm_av_find_exact(ep->av, &peer->addr);
 	if (index == FI_ADDR_NOTAVAIL ||
-	    ep->av->entry[index].addr.nonce == HAL_ADDR_ANY ||
 	    (index >= ep->peer_slots && unm_peer_slots(ep, index + 1) != 0) ||
 	    ep->peer_of[index] != NULL)
 		return;
@@ -178,8 +181,7 @@ void unm_peer_removed(struct unm_ep *ep, fi_addr_t index)
 
 		ep->peer_of[index] = NULL;
 		if (peer->hp == NULL)
-			unm_peer_mark_dead(peer, unm_av_find(ep->av,
-							     &peer->addr));
+			unm_peer_mark_dead(peer);
 		unm_peer_unref(peer);
 	}
 }

@@ -184,16 +184,16 @@ int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **peer);
  * indices of the peers that had none. */
 void unm_peer_inserted(struct unm_ep *ep);
 
-/* Mark the address at an index, the first of a torn-down peer's address or
- * FI_ADDR_NOTAVAIL, as dead: sends to it and receives from it fail, even if
- * nothing was sent to it before. No other process will ever have the same
- * address; an address without a nonce names no incarnation and is not marked.
- */
-void unm_peer_mark_dead(struct unm_peer *peer, fi_addr_t index);
+/* Mark the first index that has the address of a torn-down peer, with its
+ * nonce, as dead: sends to this index fail, even if nothing was sent to it
+ * before, and so do receives from it while it is the first index of the
+ * address. No other process will ever have the same address; an address without
+ * a nonce names no incarnation and is not marked. */
+void unm_peer_mark_dead(struct unm_peer *peer);
 
 /* To be called for each index that was removed, after unm_av_drop(): it does
- * not lead to its peer any more. If the peer is dead, the first of the
- * remaining indices of its address is marked. */
+ * not lead to its peer any more. If the peer is dead, the next index of its
+ * address is marked. */
 void unm_peer_removed(struct unm_ep *ep, fi_addr_t index);
 
 /* To be called after the last of these: a peer whose index was removed gets the

@@ -39,7 +39,7 @@ void unm_peer_tear_down(struct unm_peer *peer, int err)
 	unm_direct_abort(peer, err);
 	unm_target_abort(peer);
 	ep->stats->deaths++;
-	unm_peer_mark_dead(peer, peer->fi_addr);
+	unm_peer_mark_dead(peer);
 	unm_lost_peer(peer, err);
 	unm_peer_unref(peer);
 }
