@@ -214,6 +214,26 @@ static uint64_t merged(const struct unm_match_recv *recv, const void *arg)
 	return recv->src == 4 ? UNM_MATCH_NONE : 2;
 }
 
+/* It is reported whether a receive names a source that it did not name. */
+static void test_renaming_is_reported(void **state)
+{
+	static struct unm_match_recv none[2], r[2];
+
+	post(&none[0], 1, 0, 4);
+	post(&none[1], 1, 1, 4);
+	assert_false(unm_match_rename_recvs(&m, merged, NULL));
+	for (uint64_t ignore = 0; ignore < 2; ignore++) {
+		post(&r[ignore], 1, ignore, 3);
+		assert_true(unm_match_rename_recvs(&m, merged, NULL));
+		assert_false(unm_match_rename_recvs(&m, merged, NULL));
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_true(r[i].src == 2 && none[i].src == UNM_MATCH_NONE);
+		unm_match_unpost(&m, &r[i]);
+		unm_match_unpost(&m, &none[i]);
+	}
+}
+
 /* When the source of receives changes, they match in the order of posting, not
  * of the changes, with and without hashed tags. */
 static void test_renamed_receives_keep_their_order(void **state)
@@ -224,7 +244,8 @@ static void test_renamed_receives_keep_their_order(void **state)
 	for (uint32_t i = 0; i < N; i++)
 		post(&r[i], i % 3, i % 7 == 0 ? 1 : 0, i % 11 == 0 ?
 		     UNM_MATCH_ANY : 1 + (i * 5) % 4);
-	unm_match_rename_recvs(&m, merged, NULL);
+	assert_true(unm_match_rename_recvs(&m, merged, NULL));
+	assert_false(unm_match_rename_recvs(&m, merged, NULL));
 	for (uint64_t tag = 0; tag < 3; tag++) {
 		struct unm_match_recv *got;
 		uint32_t next = 0;
@@ -596,6 +617,7 @@ UNIT_MAIN(
 	TEST(test_every_bit_of_tag_and_mask_counts),
 	TEST(test_directed_receives),
 	TEST(test_late_name_of_a_source),
+	TEST(test_renaming_is_reported),
 	TEST(test_renamed_receives_keep_their_order),
 	TEST(test_receives_of_a_source),
 	TEST(test_oldest_of_a_context),

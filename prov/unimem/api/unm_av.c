@@ -226,8 +226,7 @@ static int unm_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
 						  node)->ep;
 
-		unm_peer_resolve_removed(ep);
-		unm_recv_removed(ep);
+		unm_recv_removed(ep, unm_peer_resolve_removed(ep));
 	}
 	unm_cq_removed(av);
 	unm_unlock(av->domain);

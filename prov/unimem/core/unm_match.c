@@ -187,15 +187,18 @@ static bool unm_match_named(const struct unm_match_recv *recv)
 	return recv->src != UNM_MATCH_ANY && recv->src != UNM_MATCH_NONE;
 }
 
-void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
+bool unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 			    const void *arg)
 {
+	bool renamed = false;
+
 	unm_list_for_each(pos, &m->wild) {
 		struct unm_match_recv *r =
 			unm_container(pos, struct unm_match_recv, link);
+		uint64_t src = unm_match_named(r) ? src_of(r, arg) : r->src;
 
-		if (unm_match_named(r))
-			r->src = src_of(r, arg);
+		renamed |= src != r->src && src != UNM_MATCH_NONE;
+		r->src = src;
 	}
 	/* a receive that moved to a later bucket is visited again; its source
 	 * does not change then */
@@ -207,9 +210,12 @@ void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 			uint64_t src = unm_match_named(r) ? src_of(r, arg) :
 				r->src;
 
-			if (src != r->src)
-				unm_match_move_recv(m, r, src);
+			if (src == r->src)
+				continue;
+			renamed |= src != UNM_MATCH_NONE;
+			unm_match_move_recv(m, r, src);
 		}
+	return renamed;
 }
 
 static void unm_match_take_from(struct unm_match *m, struct unm_list *head,

@@ -88,8 +88,9 @@ typedef uint64_t (*unm_match_src_fn)(const struct unm_match_recv *recv,
 				     const void *arg);
 
 /* Set the source of every posted receive that names a source to the result of
- * src_of(). The receives keep their order. Visits all receives. */
-void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
+ * src_of(). The receives keep their order. Visits all receives. True: a receive
+ * names a source that it did not name before. */
+bool unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 			    const void *arg);
 
 /* Remove every posted receive that names this source, and append it to the list

@@ -186,16 +186,21 @@ void unm_peer_removed(struct unm_ep *ep, fi_addr_t index)
 	}
 }
 
-void unm_peer_resolve_removed(struct unm_ep *ep)
+bool unm_peer_resolve_removed(struct unm_ep *ep)
 {
+	bool moved = false;
+
 	unm_list_for_each(pos, &ep->peers) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
 						      all);
 
-		if (peer->fi_addr != FI_ADDR_NOTAVAIL &&
-		    !ep->av->entry[peer->fi_addr].valid)
-			unm_peer_resolve(peer);
+		if (peer->fi_addr == FI_ADDR_NOTAVAIL ||
+		    ep->av->entry[peer->fi_addr].valid)
+			continue;
+		unm_peer_resolve(peer);
+		moved |= peer->fi_addr != FI_ADDR_NOTAVAIL;
 	}
+	return moved;
 }
 
 /* ---- Connecting ------------------------------------------------------ */

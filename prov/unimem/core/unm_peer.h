@@ -197,8 +197,8 @@ void unm_peer_mark_dead(struct unm_peer *peer);
 void unm_peer_removed(struct unm_ep *ep, fi_addr_t index);
 
 /* To be called after the last of these: a peer whose index was removed gets the
- * index of a duplicate, or none. */
-void unm_peer_resolve_removed(struct unm_ep *ep);
+ * index of a duplicate, or none. True: a peer got the index of a duplicate. */
+bool unm_peer_resolve_removed(struct unm_ep *ep);
 
 /* Note that a send was refused: progress notifies the application when a
  * repeated call may succeed. */

@@ -320,19 +320,26 @@ static void unm_recv_stored(struct unm_ep *ep, struct unm_match *match)
 	}
 }
 
-void unm_recv_removed(struct unm_ep *ep)
+void unm_recv_removed(struct unm_ep *ep, bool moved)
 {
+	bool renamed = false;
+
 	if (!ep->directed)
 		return;
 	for (int tagged = 0; tagged < 2; tagged++) {
 		struct unm_match *match = &ep->match[tagged];
+		bool these;
 
 		if (match->nrecv == 0)
 			continue;
-		unm_match_rename_recvs(match, unm_recv_src_now, ep);
-		unm_recv_stored(ep, match);
+		these = unm_match_rename_recvs(match, unm_recv_src_now, ep);
+		renamed |= these;
+		/* else nothing matches that did not match before */
+		if (moved || these)
+			unm_recv_stored(ep, match);
 	}
-	unm_lost_renamed(ep);
+	if (renamed)
+		unm_lost_renamed(ep);
 }
 
 /* Receive into buf, or if iov is not NULL, into a vector of len entries. */

@@ -29,8 +29,9 @@ void unm_recv_message(struct unm_ep *ep, const struct unm_got *got);
  * receive that names a removed index matches no message any more. A receive
  * that names a duplicate of it matches the new first index of that address, and
  * gets the oldest message that is stored under this index, or ends in error if
- * this is the index of a peer that died. The domain is locked. */
-void unm_recv_removed(struct unm_ep *ep);
+ * this is the index of a peer that died. moved: result of
+ * unm_peer_resolve_removed(). The domain is locked. */
+void unm_recv_removed(struct unm_ep *ep, bool moved);
 
 /* Post a receive, or complete it with a stored message: into a buffer of len
  * bytes, or into a vector of count entries. kind: FI_MSG or FI_TAGGED. flags:
