@@ -7,6 +7,20 @@
 
 #define CONFIRM_US	200000		/* nothing more comes for so long */
 
+/* Send 8 bytes with a tag, or without one if tag is NO_TAG. The queue of the
+ * receiver may be full. */
+#define NO_TAG	UINT64_MAX
+
+static void inject(struct node *n, fi_addr_t to, const void *buf, uint64_t tag)
+{
+	ssize_t ret;
+
+	while ((ret = tag == NO_TAG ? fi_inject(n->ep, buf, 8, to) :
+		fi_tinject(n->ep, buf, 8, to, tag)) == -FI_EAGAIN)
+		fi_cq_read(n->cq, NULL, 0);
+	FI(ret);
+}
+
 /* ---- Directed receives ------------------------------------------------- */
 
 #define NRECVS	20			/* half of them directed */
@@ -132,7 +146,7 @@ static int caller(int fd, void *arg)
 
 	(void)arg;
 	node_start(&n, fd, 0);
-	FI(fi_tinject(n.ep, g_shared->bytes, 8, n.peer[0], 99));
+	inject(&n, n.peer[0], g_shared->bytes, 99);
 	node_idle(&n, fd);
 	return 1;
 }
@@ -221,8 +235,8 @@ static int testator(int fd, void *arg)
 
 	(void)arg;
 	node_start(&n, fd, 0);
-	FI(fi_tinject(n.ep, buf, 8, n.peer[0], 7));
-	FI(fi_inject(n.ep, buf, 8, n.peer[0]));
+	inject(&n, n.peer[0], buf, 7);
+	inject(&n, n.peer[0], buf, NO_TAG);
 	node_report(&n, fd, 0);
 	return 1;
 }
@@ -323,9 +337,7 @@ static int namer(int fd, void *arg)
 	CHECK(procs_recv(fd, all, sizeof(all), -1) == sizeof(all));
 	all[1].addr.nonce = HAL_ADDR_ANY;
 	to = node_insert(&n, &all[1].addr);
-	while ((ret = fi_tinject(n.ep, buf, 8, to, 62)) == -FI_EAGAIN)
-		fi_cq_read(n.cq, NULL, 0);
-	FI(ret);
+	inject(&n, to, buf, 62);
 	FI(fi_trecv(n.ep, buf, 8, NULL, to, 63, 0, &ctx));
 	procs_exchange(fd, 0);
 	while ((ret = fi_tinject(n.ep, buf, 8, to, 64)) == 0 ||
@@ -346,7 +358,6 @@ static int named(int fd, void *arg)
 	struct hal_addr_host all[2];
 	uint8_t buf[8] = { 3 };
 	struct node n;
-	ssize_t ret;
 
 	(void)arg;
 	node_open(&n, 0);
@@ -358,9 +369,7 @@ static int named(int fd, void *arg)
 		return 1;
 	}
 	n.peer[0] = node_insert(&n, &all[0].addr);
-	while ((ret = fi_tinject(n.ep, buf, 8, n.peer[0], 63)) == -FI_EAGAIN)
-		fi_cq_read(n.cq, NULL, 0);
-	FI(ret);
+	inject(&n, n.peer[0], buf, 63);
 	node_report(&n, fd, 0);
 	node_close(&n);
 	return 0;
