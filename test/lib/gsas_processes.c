@@ -149,6 +149,7 @@ static int run_service(int fd, void *arg)
 		build_program("gsasd", path, sizeof(path));
 	snprintf(board, sizeof(board), "%d", s->board);
 	args[3] = board;
+	CHECK(fcntl(s->ready, F_SETFD, 0) == 0);	/* stays open in gsasd */
 	snprintf(ready, sizeof(ready), "%d", s->ready);
 	args[5] = ready;
 	for (const char *const *o = s->options; o != NULL && *o != NULL; o++) {
@@ -164,14 +165,18 @@ struct proc *gsasd_start(int i, const char *const *options)
 	struct service s = { .board = board_number(i), .options = options };
 	struct proc *p;
 	char line[16] = "";
+	ssize_t n;
 	int fds[2];
 
 	setenv("GSASD", "/dev/null", 1);	/* libgsas starts none */
-	CHECK(pipe(fds) == 0);
+	CHECK(pipe2(fds, O_CLOEXEC) == 0);
 	s.ready = fds[1];
 	p = proc_start(run_service, &s, board_env(i));
 	close(fds[1]);
-	CHECK_MSG(read(fds[0], line, sizeof(line) - 1) > 0, "gsasd ended");
+	do
+		n = read(fds[0], line, sizeof(line) - 1);
+	while (n < 0 && errno == EINTR);
+	CHECK_MSG(n > 0, "gsasd ended");
 	CHECK_MSG(strcmp(line, "ready\n") == 0, "gsasd: %s", line);
 	close(fds[0]);
 	return p;
