@@ -12,6 +12,7 @@
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_recv.h"
 #include "hal/net/hal_net_send.h"
+#include "hal/net/hal_net_state.h"
 #include "hal/net/hal_net_suspend.h"
 #include "lib/net_pair.h"
 #include "util/unm_clock.h"
@@ -400,13 +401,18 @@ static void test_begun_anew(void **state)
 	assert_int_equal(b->dead, 0);
 }
 
-static int g_ends;			/* lines about ends without BYE */
+static int g_closed, g_reset;		/* lines about ends without BYE */
 
 static void take_log(int level, const char *line)
 {
+	const char *how = strstr(line, " counts as ended: its control "
+				 "connection ");
+
 	(void)level;
-	g_ends += strstr(line, " counts as ended: its control connection was "
-			 "closed") != NULL;
+	if (how == NULL)
+		return;
+	g_closed += strstr(how, " was closed") != NULL;
+	g_reset += strstr(how, " failed: Connection reset") != NULL;
 }
 
 /* The connection ends before the proposal is answered. The log has a line. */
@@ -414,11 +420,45 @@ static void test_killed_while_suspending(void **state)
 {
 	net_pair_talk();
 	propose();
-	g_ends = 0;
+	g_closed = g_reset = 0;
 	net_conn_close(net_peer(b->peer)->conn);
 	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
 	assert_int_equal(a->dead_status, -FI_ECONNRESET);
-	assert_int_equal(g_ends, 1);
+	assert_int_equal(g_closed, 1);
+	assert_int_equal(g_reset, 0);
+}
+
+/* The connection is reset, which the line says. */
+static void test_reset(void **state)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct net_conn *conn;
+
+	net_pair_talk();
+	conn = net_peer(b->peer)->conn;
+	g_closed = g_reset = 0;
+	assert_int_equal(connect(conn->src.fd, &none, sizeof(none)), 0);
+	net_conn_close(conn);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
+	assert_int_equal(a->dead_status, -FI_ECONNRESET);
+	assert_int_equal(g_closed, 0);
+	assert_int_equal(g_reset, 1);
+}
+
+/* A peer that was never met does not count as ended. */
+static void test_never_met(void **state)
+{
+	struct net_side c;
+
+	net_side_open(&c);
+	net_pair_dial(a, &c);
+	g_closed = g_reset = 0;
+	net_peer_lost(net_peer(a->peer), "control connection", 0);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
+	assert_int_equal(a->dead_status, -FI_ECONNRESET);
+	assert_int_equal(g_closed + g_reset, 0);
+	a->nif->net->dead_ns = 1;
+	hal_if_close(c.hif);
 }
 
 /* The end of the engine's link is that of the peer, unless it has agreed. */
@@ -662,6 +702,8 @@ int main(void)
 		NET_PAIR_TEST(test_freed),
 		NET_PAIR_TEST(test_begun_anew),
 		NET_PAIR_TEST(test_killed_while_suspending),
+		NET_PAIR_TEST(test_reset),
+		NET_PAIR_TEST(test_never_met),
 		NET_PAIR_TEST(test_link_fails),
 		NET_PAIR_TEST(test_other_session),
 		NET_PAIR_TEST(test_storm),

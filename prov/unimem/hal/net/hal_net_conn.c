@@ -447,6 +447,17 @@ static int conn_bytes(struct net_conn *conn, const uint8_t *data, size_t len)
 	return ret;
 }
 
+/* The status of a connection from which recv() has returned n <= 0. Attempts to
+ * connect treat a reset as an orderly end: dial_failed(). */
+static int conn_ended(const struct net_conn *conn, ssize_t n)
+{
+	if (n < 0 && errno != ECONNRESET)
+		return -FI_ETIMEDOUT;
+	if (n == 0 || (conn->dialled && conn->peer->state < NET_UP))
+		return 0;
+	return -FI_ECONNRESET;
+}
+
 static void conn_input(struct net_conn *conn)
 {
 	uint8_t data[2048];
@@ -458,8 +469,7 @@ static void conn_input(struct net_conn *conn)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			net_conn_failed(conn, n == 0 || errno == ECONNRESET ?
-					0 : -FI_ETIMEDOUT);
+			net_conn_failed(conn, conn_ended(conn, n));
 			return;
 		}
 		ret = conn_bytes(conn, data, (size_t)n);

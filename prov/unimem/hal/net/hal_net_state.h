@@ -45,7 +45,8 @@ void net_peer_dying(struct net_peer *peer, int status);
 #define NET_LINK_TEXT	"link of UCX"	/* for net_peer_lost() */
 
 /* As net_peer_dying(), with -FI_ECONNRESET: what, a constant text for the log
- * that names a connection, has ended. status: a negative errno; 0: closed. */
+ * that names a connection, has ended. status: a negative errno; 0: closed. The
+ * log has no line for a peer to which no frame could ever be sent. */
 void net_peer_lost(struct net_peer *peer, const char *what, int status);
 
 /* The peer is in use: it is the last of net_if.active. */

@@ -221,7 +221,8 @@ struct net_peer {
 	int dying;			/* 0, or the status of HAL_EV_DEAD */
 	uint64_t dead_by;		/* ns: when it is dead at the latest */
 	const char *lost;		/* for the log: what ended without BYE
-					 * or LEAVE; NULL: nothing did */
+					 * or LEAVE; NULL: nothing did, or it
+					 * was never met */
 	int lost_status;		/* negative errno; 0: it was closed */
 	int bye;			/* BYE or LEAVE came, and bye_sent is
 					 * set: status of the end; else 0 */
