@@ -214,6 +214,7 @@ UNIT_TESTS = \
 	test/unit/test_rkeys \
 	test/unit/test_prompt \
 	test/unit/test_shared \
+	test/unit/test_shortage \
 	test/unit/test_safe \
 	test/unit/test_sleep_check \
 	test/unit/test_sleepers \

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_shortage.c - no memory for the receive space of a peer, and no memory or
+ * descriptor to answer a peer: messages wait, until it is there or a bound is
+ * reached.
+ */
+#include "core/unm_ep_state.h"
+#include "core/unm_peer.h"
+#include "hal/hal_backend.h"
+#include "lib/ep_xfer.h"
+
+/* ---- No memory for receive space --------------------------------------- */
+
+static unsigned starved;		/* calls that are still to fail */
+
+static int space_ready(struct hal_peer *hp, uint32_t bytes)
+{
+	if (starved == 0)
+		return hal_emu_ops.space_ready(hp, bytes);
+	starved--;
+	return -FI_ENOMEM;
+}
+
+/* A pair of which a is connected to b; from here on the test decides whether a
+ * gets receive space. */
+static struct unm_peer *starve(struct ep_pair *p, struct hal_ops *ops)
+{
+	struct unm_peer *peer;
+
+	EP_OK(fi_inject(p->a->ep, "", 1, p->ab));
+	ep_settle();
+	peer = ((struct unm_ep *)p->a->ep)->peer_of[p->ab];
+	if (peer->hp->ops != &hal_emu_ops)
+		return NULL;
+	*ops = hal_emu_ops;
+	ops->space_ready = space_ready;
+	peer->hp->ops = ops;
+	return peer;
+}
+
+static void test_no_space_is_back_pressure(void **state)
+{
+	char out[4096] = "x", in[4096];
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+
+	if (starve(&p, &ops) == NULL)
+		skip();			/* with a decorator, or a device */
+	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
+	ep_received(p.b, in);
+	starved = 3;
+	EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba, in));
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	EP_OK(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out));
+	ep_sent(p.a, out);
+	ep_received(p.b, in);
+	assert_int_equal(starved, 0);
+}
+
+static void test_no_space_for_long_ends(void **state)
+{
+	char out[4096] = "x";
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+	ssize_t ret;
+	struct unm_peer *peer = starve(&p, &ops);
+
+	unit_needs(peer != NULL);
+	starved = UINT32_MAX;
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	peer->space_since -= 31000000;	/* as if it had begun 31 s ago */
+	ret = EP_TRY(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out));
+	if (ret == 0)			/* it was queued */
+		assert_int_not_equal(ep_wait(p.a, out).err, 0);
+	else
+		assert_int_equal(ret, -FI_ECONNRESET);
+	starved = 0;
+}
+
+/* Two shortages a minute apart, without a send in between, are not one long
+ * shortage. */
+static void test_no_space_twice_is_back_pressure(void **state)
+{
+	char out[4096] = "x", in[4096];
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+	struct unm_peer *peer = starve(&p, &ops);
+
+	unit_needs(peer != NULL);
+	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
+	ep_received(p.b, in);
+	starved = 1;
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	assert_int_equal(starved, 0);
+	peer->space_since -= 60000000;	/* as if a minute had passed */
+	peer->space_retry -= 60000000;
+	starved = 1;
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	assert_int_equal(starved, 0);
+	EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba, in));
+	EP_OK(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out));
+	ep_sent(p.a, out);
+	ep_received(p.b, in);
+}
+
+/* ---- No descriptor to answer a peer ------------------------------------- */
+
+static int no_connect(struct hal_if *hif, const struct hal_addr *to,
+		      struct hal_peer **hp)
+{
+	static const int ret[] = { -FI_EMFILE, -ENFILE, -FI_ENOMEM };
+
+	if (starved == 0)
+		return hal_emu_ops.connect(hif, to, hp);
+	starved--;
+	return ret[starved % 3];
+}
+
+/* A pair of which b has never sent to a, and cannot connect while starved is
+ * not 0. A long message from a to b begins. NULL: not with a decorator, or a
+ * device. */
+static struct unm_ep *speechless(struct ep_pair *p, struct hal_ops *ops,
+				 char *out, char *in, size_t len)
+{
+	struct unm_ep *b = (struct unm_ep *)p->b->ep;
+
+	if (b->hif->ops != &hal_emu_ops)
+		return NULL;
+	*ops = hal_emu_ops;
+	ops->connect = no_connect;
+	b->hif->ops = ops;
+	EP_OK(fi_recv(p->b->ep, in, len, NULL, p->ba, in));
+	EP_OK(fi_send(p->a->ep, out, len, NULL, p->ab, out));
+	return b;
+}
+
+static void test_no_descriptor_to_answer_is_back_pressure(void **state)
+{
+	size_t len = 1 << 20;
+	char *out = ep_alloc(len), *in = ep_alloc(len);
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+	struct unm_ep *b;
+
+	starved = 7;
+	memset(out, 5, len);
+	b = speechless(&p, &ops, out, in, len);
+	unit_needs(b != NULL);
+	ep_sent(p.a, out);
+	ep_received(p.b, in);
+	assert_memory_equal(in, out, len);
+	assert_int_equal(starved, 0);
+	b->hif->ops = &hal_emu_ops;
+}
+
+static void test_no_descriptor_for_long_ends(void **state)
+{
+	size_t len = 1 << 20;
+	char *out = ep_alloc(len), *in = ep_alloc(len);
+	uint64_t end = ep_deadline();
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+	struct unm_peer *peer = NULL;
+	struct ep_comp c;
+	struct unm_ep *b;
+
+	starved = UINT32_MAX;
+	memset(out, 5, len);
+	b = speechless(&p, &ops, out, in, len);
+	unit_needs(b != NULL);
+	while (peer == NULL || peer->space_since == 0) {
+		ep_step();
+		ep_in_time(end, "a shortage");
+		unm_list_for_each(pos, &b->peers)
+			peer = unm_container(pos, struct unm_peer, all);
+	}
+	assert_false(peer->failed);
+	peer->space_since -= 31000000;	/* as if it had begun 31 s ago */
+	assert_int_equal(ep_wait(p.a, out).err, FI_ECONNRESET);
+	c = ep_wait(p.b, in);
+	if (c.err == 0)			/* it read the bytes without an answer */
+		assert_memory_equal(in, out, len);
+	else
+		assert_int_equal(c.err, FI_ECONNABORTED);
+	starved = 0;
+	b->hif->ops = &hal_emu_ops;
+}
+
+UNIT_MAIN(
+	EP_TEST_INSIDE(test_no_space_is_back_pressure),
+	EP_TEST_INSIDE(test_no_space_for_long_ends),
+	EP_TEST_INSIDE(test_no_space_twice_is_back_pressure),
+	EP_TEST_INSIDE(test_no_descriptor_to_answer_is_back_pressure),
+	EP_TEST_INSIDE(test_no_descriptor_for_long_ends),
+)
