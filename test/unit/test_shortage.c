@@ -8,6 +8,7 @@
 #include "core/unm_peer.h"
 #include "hal/hal_backend.h"
 #include "lib/ep_xfer.h"
+#include "util/unm_clock.h"
 
 /* ---- No memory for receive space --------------------------------------- */
 
@@ -107,7 +108,36 @@ static void test_no_space_twice_is_back_pressure(void **state)
 	ep_received(p.b, in);
 }
 
+/* The pause between attempts stays short: a send continues soon after memory is
+ * free again. */
+static void test_no_space_pauses_are_short(void **state)
+{
+	char out[4096] = "x", in[4096];
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+	struct unm_peer *peer = starve(&p, &ops);
+
+	unit_needs(peer != NULL);
+	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
+	ep_received(p.b, in);
+	starved = 2;
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	peer->space_since -= 4000000;	/* as if it had begun 4 s ago */
+	peer->space_retry -= 10000;	/* and the pause was over */
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	assert_int_equal(starved, 0);
+	assert_true(peer->space_retry <= unm_now_us() + 10000);
+	EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba, in));
+	EP_OK(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out));
+	ep_sent(p.a, out);
+	ep_received(p.b, in);
+}
+
 /* ---- No descriptor to answer a peer ------------------------------------- */
+
+#define NO_DESCRIPTOR	"no descriptor"
 
 static int no_connect(struct hal_if *hif, const struct hal_addr *to,
 		      struct hal_peer **hp)
@@ -117,7 +147,15 @@ static int no_connect(struct hal_if *hif, const struct hal_addr *to,
 	if (starved == 0)
 		return hal_emu_ops.connect(hif, to, hp);
 	starved--;
+	hal_log(0, NO_DESCRIPTOR);
 	return ret[starved % 3];
+}
+
+static unsigned errors;			/* lines of level 0 about this */
+
+static void count_errors(int level, const char *line)
+{
+	errors += level == 0 && strcmp(line, NO_DESCRIPTOR) == 0;
 }
 
 /* A pair of which b has never sent to a, and cannot connect while starved is
@@ -147,13 +185,17 @@ static void test_no_descriptor_to_answer_is_back_pressure(void **state)
 	struct unm_ep *b;
 
 	starved = 7;
+	errors = 0;
 	memset(out, 5, len);
 	b = speechless(&p, &ops, out, in, len);
 	unit_needs(b != NULL);
+	hal_log_set(count_errors);
 	ep_sent(p.a, out);
 	ep_received(p.b, in);
+	hal_log_set(NULL);
 	assert_memory_equal(in, out, len);
 	assert_int_equal(starved, 0);
+	assert_int_equal(errors, 1);	/* of one shortage */
 	b->hif->ops = &hal_emu_ops;
 }
 
@@ -194,6 +236,7 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_no_space_is_back_pressure),
 	EP_TEST_INSIDE(test_no_space_for_long_ends),
 	EP_TEST_INSIDE(test_no_space_twice_is_back_pressure),
+	EP_TEST_INSIDE(test_no_space_pauses_are_short),
 	EP_TEST_INSIDE(test_no_descriptor_to_answer_is_back_pressure),
 	EP_TEST_INSIDE(test_no_descriptor_for_long_ends),
 )

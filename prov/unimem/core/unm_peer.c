@@ -30,8 +30,8 @@
 
 #define UNM_SPACE_PAUSE	10000		/* us between attempts to allocate
 					 * receive space, or to connect */
-#define UNM_SPACE_PAUSE_MAX	1000000	/* the same after some failures, each of
-					 * which may be a log line */
+#define UNM_CONNECT_PAUSE	1000000	/* us, the most between attempts to
+					 * connect, after some failures */
 #define UNM_SPACE_LAST	30000000	/* us of failed attempts after which a
 					 * peer is disconnected */
 #define UNM_SPACE_GAP	5000000		/* us without an attempt that end a
@@ -403,25 +403,40 @@ static bool unm_peer_may_try(const struct unm_peer *peer)
 	return peer->space_since == 0 || unm_now_us() >= peer->space_retry;
 }
 
+/* Does a failure at this time belong to the shortage of the last attempt? */
+static bool unm_peer_short(const struct unm_peer *peer, uint64_t now)
+{
+	return peer->space_since != 0 &&
+		now <= peer->space_retry + UNM_SPACE_GAP;
+}
+
+/* Begin an attempt, which hal_log_lower(false) ends. Of one shortage the HAL
+ * logs the first failure as an error. */
+static void unm_peer_try(const struct unm_peer *peer)
+{
+	hal_log_lower(unm_peer_short(peer, unm_now_us()));
+}
+
 /*
  * There was no memory for receive space, or no memory or descriptor for a
  * connection, which the HAL has logged. The shortage may end: messages are
- * refused, or wait, until the next attempt. If all attempts fail for
- * UNM_SPACE_LAST, the peer is disconnected, which logs what.
+ * refused, or wait, until the next attempt. The pause until then grows with the
+ * shortage up to pause_max, us. If all attempts fail for UNM_SPACE_LAST, the
+ * peer is disconnected, which logs what.
  */
-static void unm_peer_starved(struct unm_peer *peer, const char *what)
+static void unm_peer_starved(struct unm_peer *peer, uint64_t pause_max,
+			     const char *what)
 {
-	uint64_t now = unm_now_us(), pause = UNM_SPACE_PAUSE;
+	uint64_t now = unm_now_us(), pause;
 
-	if (peer->space_since == 0 ||
-	    now > peer->space_retry + UNM_SPACE_GAP)
+	if (!unm_peer_short(peer, now))
 		peer->space_since = now;
 	else if (now - peer->space_since > UNM_SPACE_LAST)
 		unm_peer_fail(peer, what, 0);
-	if (pause < (now - peer->space_since) / 2)
-		pause = (now - peer->space_since) / 2;
-	peer->space_retry = now + (pause < UNM_SPACE_PAUSE_MAX ? pause :
-				   UNM_SPACE_PAUSE_MAX);
+	pause = (now - peer->space_since) / 2;
+	if (pause < UNM_SPACE_PAUSE)
+		pause = UNM_SPACE_PAUSE;
+	peer->space_retry = now + (pause < pause_max ? pause : pause_max);
 }
 
 /* Allocate the first part of the peer's receive space. False: no memory. */
@@ -436,11 +451,13 @@ static bool unm_peer_space(struct unm_peer *peer)
 		unm_ep_signal_retry(peer->ep);
 		return false;
 	}
+	unm_peer_try(peer);
 	if (hal_space_ready(peer->hp, bytes) == 0)
 		peer->space = unm_space_new(bytes, caps->pkt_depth);
+	hal_log_lower(false);
 	if (peer->space == NULL) {
-		unm_peer_starved(peer, "no memory for receive space in 30 "
-				 "seconds");
+		unm_peer_starved(peer, UNM_SPACE_PAUSE,
+				 "no memory for receive space in 30 seconds");
 		unm_ep_signal_retry(peer->ep);
 		return false;
 	}
@@ -523,10 +540,12 @@ static int unm_peer_connect_back(struct unm_peer *peer)
 		return 0;
 	if (!unm_peer_may_try(peer))
 		return -FI_EAGAIN;
+	unm_peer_try(peer);
 	ret = unm_peer_connect(peer);
+	hal_log_lower(false);
 	if (ret == -FI_EMFILE || ret == -ENFILE || ret == -FI_ENOMEM) {
-		unm_peer_starved(peer, "no memory or descriptor to answer it "
-				 "in 30 seconds");
+		unm_peer_starved(peer, UNM_CONNECT_PAUSE, "no memory or "
+				 "descriptor to answer it in 30 seconds");
 		return -FI_EAGAIN;
 	}
 	peer->space_since = 0;
