@@ -139,6 +139,9 @@ static void test_no_space_pauses_are_short(void **state)
 
 #define NO_DESCRIPTOR	"no descriptor"
 
+static bool busy;			/* half of the calls find a full queue
+					 * instead */
+
 static int no_connect(struct hal_if *hif, const struct hal_addr *to,
 		      struct hal_peer **hp)
 {
@@ -147,6 +150,8 @@ static int no_connect(struct hal_if *hif, const struct hal_addr *to,
 	if (starved == 0)
 		return hal_emu_ops.connect(hif, to, hp);
 	starved--;
+	if (busy && (starved & 1))
+		return -FI_EAGAIN;	/* before anything was allocated */
 	hal_log(0, NO_DESCRIPTOR);
 	return ret[starved % 3];
 }
@@ -185,6 +190,7 @@ static void test_no_descriptor_to_answer_is_back_pressure(void **state)
 	struct unm_ep *b;
 
 	starved = 7;
+	busy = false;
 	errors = 0;
 	memset(out, 5, len);
 	b = speechless(&p, &ops, out, in, len);
@@ -199,7 +205,7 @@ static void test_no_descriptor_to_answer_is_back_pressure(void **state)
 	b->hif->ops = &hal_emu_ops;
 }
 
-static void test_no_descriptor_for_long_ends(void **state)
+static void no_descriptor_for_long(void)
 {
 	size_t len = 1 << 20;
 	char *out = ep_alloc(len), *in = ep_alloc(len);
@@ -232,6 +238,19 @@ static void test_no_descriptor_for_long_ends(void **state)
 	b->hif->ops = &hal_emu_ops;
 }
 
+static void test_no_descriptor_for_long_ends(void **state)
+{
+	busy = false;
+	no_descriptor_for_long();
+}
+
+/* Attempts that find the queue of the peer full do not end the shortage. */
+static void test_no_descriptor_or_busy_ends(void **state)
+{
+	busy = true;
+	no_descriptor_for_long();
+}
+
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_no_space_is_back_pressure),
 	EP_TEST_INSIDE(test_no_space_for_long_ends),
@@ -239,4 +258,5 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_no_space_pauses_are_short),
 	EP_TEST_INSIDE(test_no_descriptor_to_answer_is_back_pressure),
 	EP_TEST_INSIDE(test_no_descriptor_for_long_ends),
+	EP_TEST_INSIDE(test_no_descriptor_or_busy_ends),
 )

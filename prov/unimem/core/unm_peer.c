@@ -548,7 +548,9 @@ static int unm_peer_connect_back(struct unm_peer *peer)
 				 "descriptor to answer it in 30 seconds");
 		return -FI_EAGAIN;
 	}
-	peer->space_since = 0;
+	/* -FI_EAGAIN may have been returned before anything was allocated */
+	if (ret == 0)
+		peer->space_since = 0;
 	return ret;
 }
 

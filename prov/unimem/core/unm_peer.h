@@ -243,8 +243,10 @@ struct unm_part {
 
 /* Send a message of nw words and the bytes of nparts parts: in a packet if it
  * fits, else through receive space. Connects if that was not done yet.
- * 0; -FI_EAGAIN, also for 30 s while there is no memory or descriptor to
- * connect; errors of hal_connect(). */
+ * 0; -FI_EAGAIN, also while there is no memory or descriptor to connect; errors
+ * of hal_connect(). If there is none for 30 s, the peer is disconnected. This
+ * time counts while the application makes progress: it begins anew if more than
+ * 5 s pass without an attempt. */
 int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		  unsigned nw, const struct unm_part *part, unsigned nparts);
 
