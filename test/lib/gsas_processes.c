@@ -149,7 +149,8 @@ static int run_service(int fd, void *arg)
 		build_program("gsasd", path, sizeof(path));
 	snprintf(board, sizeof(board), "%d", s->board);
 	args[3] = board;
-	CHECK(fcntl(s->ready, F_SETFD, 0) == 0);	/* stays open in gsasd */
+	/* it stays open in gsasd */
+	CHECK(fcntl(s->ready, F_SETFD, 0) == 0);
 	snprintf(ready, sizeof(ready), "%d", s->ready);
 	args[5] = ready;
 	for (const char *const *o = s->options; o != NULL && *o != NULL; o++) {

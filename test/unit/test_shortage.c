@@ -230,7 +230,7 @@ static void no_descriptor_for_long(void)
 	peer->space_since -= 31000000;	/* as if it had begun 31 s ago */
 	assert_int_equal(ep_wait(p.a, out).err, FI_ECONNRESET);
 	c = ep_wait(p.b, in);
-	if (c.err == 0)			/* it read the bytes without an answer */
+	if (c.err == 0)		/* it read the bytes without an answer */
 		assert_memory_equal(in, out, len);
 	else
 		assert_int_equal(c.err, FI_ECONNABORTED);
