@@ -203,16 +203,15 @@ static void conn_log_error(struct conn *conn, int error)
 	conn->board->log(line);
 }
 
-/* Add the client of a peer. The HAL vouches for its identity and, on this host,
- * for its user. A peer on another host has proven that it knows a secret of
- * this user, and the HAL refuses one whose address names another user. */
+/* Add the client of a peer. The HAL vouches for its identity and its user: a
+ * peer on another host has proven that it knows a secret of this user, and the
+ * HAL refuses one whose address names another user. */
 static int conn_client(struct conn *conn)
 {
 	const struct hal_peer *peer = conn->peer;
 
 	return gsas_client_new(conn->board->service, peer->rx.identity,
-			       peer->host != NULL ? geteuid() : peer->addr.uid,
-			       conn, &conn->client);
+			       peer->addr.uid, conn, &conn->client);
 }
 
 /* Open the return path. Until it is open the requests of the peer stay in its

@@ -524,6 +524,8 @@ static int users(int fd, int host)
 		as_other_user();
 		CHECK(gsas_read64(atomic_load(&g_shared->word[2]), &word) ==
 		      -EACCES);
+		/* nor does the service know it as a user of its own */
+		CHECK(gsas_alloc(1, HERE, GSAS_JOB, NULL, &addr) == -EACCES);
 		done(1, END);
 		return 0;
 	}
