@@ -194,6 +194,7 @@ static int send_first(int fd, void *arg)
 	}
 	node_report(&f->n, fd, 0);
 	node_close(&f->n);
+	free(f);
 	return 0;
 }
 

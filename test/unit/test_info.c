@@ -707,11 +707,14 @@ static int ask_node(const char *node, uint64_t flags)
 	bool here = strncmp(node, "127.", 4) == 0;
 	const struct hal_addr *a;
 	struct fi_info *info;
+	int ret;
 
 	if (prov->getinfo(EP_VERSION, node, "7", flags, NULL, &info) != 0)
 		return 1;
 	a = flags & FI_SOURCE ? info->src_addr : info->dest_addr;
-	return (a->iface == 0) == here ? 2 : 0;
+	ret = (a->iface == 0) == here ? 2 : 0;
+	fi_freeinfo(info);
+	return ret;
 }
 
 static int child_main(const char *what)
