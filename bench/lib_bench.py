@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import re
+import shlex
 import signal
 import statistics
 import subprocess
@@ -178,6 +179,13 @@ def remove_named_memory(before):
                 os.unlink(path)
         except OSError:                 # another has been faster
             continue
+
+
+def shown(settings, words):
+    """A command as documents name it: it works in the top folder of the tree,
+    and does not say where that is."""
+    return " ".join(["%s=%s" % (k, shlex.quote(v)) for k, v in settings] +
+                    [shlex.join(words)]).replace(TOP + "/", "")
 
 
 def execute(words, env, timeout):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The pages of docs/ name files, functions and tests that exist: each row
 # "FILE: FUNCTION" of docs/architecture.md, each source file with its folder,
-# each test and each model.
+# each test and each model. Commands in them name no tree's path.
 . "$(dirname "$0")/check-lib.sh"
 
 tmp=$(mktemp -d) || exit 99
@@ -75,4 +75,11 @@ while read -r path; do
 	exists "$path" ||
 		bad "there is no $path: $(where "$path")"
 done <"$tmp/paths"
+
+# a command that names where somebody's tree was works nowhere else
+grep -rnoE '(^|[^[:alnum:]_./}*])/[[:alnum:]_./-]+/(build|prov|bench|gsas)/' \
+	docs README.md CONTRIBUTING.md NEWS >"$tmp/absolute" && {
+	cat "$tmp/absolute"
+	bad "paths of somebody's tree: name files from the top folder"
+}
 exit $failed
