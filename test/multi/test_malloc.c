@@ -529,6 +529,19 @@ static void test_fork_of_fork(void **state)
 	free(s.p);
 }
 
+/* Fork and await the child, in a signal handler. */
+static void fork_and_await(void)
+{
+	int saved = errno;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0 || unit_exit_code(pid) != 0)
+		abort();
+	errno = saved;
+}
+
 static volatile int g_signals_left;
 
 /* A signal handler that forks in the middle of malloc(), as it can without the
@@ -537,16 +550,10 @@ static volatile int g_signals_left;
 static void fork_in_handler(int sig)
 {
 	struct itimerval later = { { 0, 0 }, { 0, 1500 } };
-	int saved = errno;
-	pid_t pid = fork();
 
-	if (pid == 0)
-		_exit(0);
-	if (pid < 0 || unit_exit_code(pid) != 0)
-		abort();
+	fork_and_await();
 	if (g_signals_left-- > 0)
 		setitimer(ITIMER_REAL, &later, NULL);
-	errno = saved;
 }
 
 static void test_fork_by_a_signal(void **state)
@@ -573,15 +580,8 @@ static _Atomic int g_fork_signals;
 
 static void count_fork_in_handler(int sig)
 {
-	int saved = errno;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(0);
-	if (pid < 0 || unit_exit_code(pid) != 0)
-		abort();
+	fork_and_await();
 	g_fork_signals++;
-	errno = saved;
 }
 
 /* Allocates, while the main thread forks and signals come. */
