@@ -272,7 +272,7 @@ static void test_threads(void **state)
 static void test_service_ends(void **state)
 {
 	const unsigned n = g_hal->caps.pkt_depth / 2;
-	struct answer a;
+	struct answer a = { 0 };
 	uint64_t at;
 
 	for (int i = 0; i < 3; i++)
