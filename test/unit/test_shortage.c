@@ -6,6 +6,7 @@
  */
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_space.h"
 #include "hal/hal_backend.h"
 #include "lib/ep_xfer.h"
 #include "util/unm_clock.h"
@@ -131,6 +132,50 @@ static void test_no_space_pauses_are_short(void **state)
 	ep_received(p.b, in);
 }
 
+/* Send messages through receive space, each to a posted receive: enough for two
+ * laps of what a peer gets at first. */
+static void send_laps(struct ep_pair *p)
+{
+	static char out[4096], in[4096];
+
+	for (size_t sent = 0; sent < 2 * UNM_PEER_SPACE; sent += sizeof(out)) {
+		EP_OK(fi_recv(p->b->ep, in, sizeof(in), NULL, p->ba, in));
+		EP_OK(fi_send(p->a->ep, out, sizeof(out), NULL, p->ab, out));
+		ep_sent(p->a, out);
+		ep_received(p->b, in);
+	}
+}
+
+/* Without memory for more receive space a peer keeps what it has, and gets more
+ * in a later attempt. */
+static void test_space_grows_after_a_shortage(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	uint64_t end = ep_deadline();
+	struct hal_ops ops;
+	struct unm_peer *peer = starve(&p, &ops);
+	uint32_t all;
+
+	unit_needs(peer != NULL);
+	all = unm_space_pow2(peer->ep->hif->caps->space_bytes);
+	unit_needs(all > UNM_PEER_SPACE);
+	send_laps(&p);
+	for (int failed = 0; failed < 3; failed++) {
+		peer->space_retry = 0;	/* as if the pause were over */
+		for (starved = 1; starved != 0; ep_in_time(end, "growth"))
+			send_laps(&p);
+		assert_int_equal(peer->space->bytes, UNM_PEER_SPACE);
+		/* no further attempt in the pause */
+		assert_true(peer->space_retry != 0);
+		peer->space_retry = UINT64_MAX;
+		send_laps(&p);
+		assert_int_equal(peer->space->bytes, UNM_PEER_SPACE);
+	}
+	peer->space_retry = 0;
+	send_laps(&p);
+	assert_int_equal(peer->space->bytes, all);
+}
+
 /* ---- No descriptor to answer a peer ------------------------------------- */
 
 #define NO_DESCRIPTOR	"no descriptor"
@@ -252,6 +297,7 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_no_space_for_long_ends),
 	EP_TEST_INSIDE(test_no_space_twice_is_back_pressure),
 	EP_TEST_INSIDE(test_no_space_pauses_are_short),
+	EP_TEST_INSIDE(test_space_grows_after_a_shortage),
 	EP_TEST_INSIDE(test_no_descriptor_to_answer_is_back_pressure),
 	EP_TEST_INSIDE(test_no_descriptor_for_long_ends),
 	EP_TEST_INSIDE(test_no_descriptor_or_busy_ends),

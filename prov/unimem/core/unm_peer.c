@@ -466,16 +466,23 @@ static bool unm_peer_space(struct unm_peer *peer)
 }
 
 /* Use all of the receive space of a peer that needs it: twice the bandwidth for
- * four times the memory (docs/optimization.md). */
+ * four times the memory (docs/optimization.md). If there is no memory for it
+ * now, what there is serves until the next attempt. */
 static void unm_peer_space_grow(struct unm_peer *peer)
 {
 	uint32_t all = peer->ep->hif->caps->space_bytes;
 
-	if (peer->space_fixed || !unm_space_should_grow(peer->space))
+	if (peer->space_fixed || !unm_space_should_grow(peer->space) ||
+	    (peer->space_retry != 0 && unm_now_us() < peer->space_retry))
 		return;
-	peer->space_fixed = true;	/* one attempt */
-	if (peer->space->bytes < all && hal_space_ready(peer->hp, all) == 0)
+	if (peer->space->bytes < all) {
+		if (hal_space_ready(peer->hp, all) != 0) {
+			peer->space_retry = unm_now_us() + UNM_SPACE_PAUSE;
+			return;
+		}
 		unm_space_resize(peer->space, all);
+	}
+	peer->space_fixed = true;
 }
 
 uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len)

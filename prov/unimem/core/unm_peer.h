@@ -146,7 +146,7 @@ struct unm_peer {
 					 * memory or descriptor to connect; 0:
 					 * none */
 	uint64_t space_retry;		/* us, when to try next */
-	bool space_fixed;		/* growing was tried */
+	bool space_fixed;		/* it does not grow any more */
 	bool attach_off;		/* cross-memory attach is forbidden */
 	struct unm_ways *ways;		/* for long transfers; NULL before the
 					 * first */
