@@ -304,9 +304,12 @@ static int unm_progress_packets(struct unm_peer *peer,
 		n++;
 	} while (n < UNM_BURST && !peer->failed &&
 		 (cell = hal_rx_peek(hp, &head)) != NULL);
+	/* Both words are on one cache line of the sender, which waits for the
+	 * count of executed requests: store that one last, so that the sender
+	 * has the line for good when it sees the count. */
+	hal_rx_flush(hp);
 	if (peer->posted_got != peer->posted_reported)
 		unm_target_report_executed(peer);
-	hal_rx_flush(hp);
 	/* the peer has used half of its credits */
 	if (peer->msgs_got + UNM_PEER_CREDITS - peer->granted >=
 	    UNM_PEER_CREDITS / 2)
