@@ -297,6 +297,53 @@ static void test_long_gets_with_check(void **state)
 	scene_ends(&s);
 }
 
+/* Wait for the next RESULT, in a packet or in receive space. Returns the token;
+ * *more: further RESULTs of this request follow. */
+static uint64_t next_result(struct raw *r, bool *more)
+{
+	const struct hal_cell *cell;
+	uint64_t head, token;
+
+	cell = raw_next(r, &head);
+	token = hal_cell_word(cell, 0);
+	if (hal_head_type(head) == CARRIED) {
+		memcpy(&token, hal_space(r->peer, (uint32_t)token), 8);
+		head = hal_cell_word(cell, 1);
+	}
+	assert_int_equal(hal_head_type(head), RESULT);
+	*more = hal_head_flags(head) & UNM_WIRE_MORE;
+	return token;
+}
+
+/* Results come in the order of their requests: a short one does not overtake a
+ * long one that waits for receive space. */
+static void test_results_in_order(void **state)
+{
+	const size_t len = (size_t)1 << 20;
+	struct packet get[] = { { GET, 0, { BIG_KEY, 0, len, 1 } },
+				{ GET, 0, { KEY, 0, 8, 2 } } };
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+	struct scene s = scene();
+	bool more = true;
+	void *mem = calloc(1, len);
+	struct fid_mr *mr;
+
+	assert_non_null(mem);
+	mr = os_reg(s.v, mem, len, OS_ALL, BIG_KEY);
+	send_packet(&s, &get[0]);
+	send_packet(&s, &get[1]);
+	for (int i = 0; i < 100; i++)
+		raw_step();
+	raw_expect(s.r, UNM_WIRE_HELLO, w);
+	while (more)
+		assert_int_equal(next_result(s.r, &more), 1);
+	assert_int_equal(next_result(s.r, &more), 2);
+	assert_false(more);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	free(mem);
+	scene_ends(&s);
+}
+
 /* ---- Floods -------------------------------------------------------------- */
 
 /* A peer that takes no answers is disconnected after twice the number of
@@ -550,6 +597,7 @@ UNIT_MAIN(
 	RAW_TEST_INSIDE(test_broken_packets),
 	RAW_TEST_INSIDE(test_refused_requests),
 	RAW_TEST_INSIDE(test_long_gets_with_check),
+	RAW_TEST_INSIDE(test_results_in_order),
 	RAW_TEST_INSIDE(test_floods),
 	RAW_TEST_INSIDE(test_bad_results),
 	RAW_TEST_INSIDE(test_bad_refusals),

@@ -594,7 +594,7 @@ static void test_remote_counters(void **state)
 	uint8_t *mem = ep_alloc(100000), *buf = ep_alloc(100000);
 	struct iovec iov = { buf, 60000 };
 	struct fi_rma_iov remote[3] = {
-		{ 0, 20000, 1 }, { 50000, 39999, 1 }, { 7, 1, 1 },
+		{ 0, 20000, 1 }, { 7, 1, 1 }, { 50000, 39999, 1 },
 	};
 	struct fi_msg_rma msg = {
 		.msg_iov = &iov, .iov_count = 1, .rma_iov = remote,

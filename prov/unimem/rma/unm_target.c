@@ -178,11 +178,17 @@ static void unm_answer_check(struct unm_peer *peer, struct unm_answer *an)
 		unm_answer_cut(an, ret);
 }
 
+/* Most bytes of one RESULT. Its words and bytes are in one extent of receive
+ * space. */
+static uint64_t unm_result_max(const struct unm_ep *ep)
+{
+	return ep->piece_max - 8 * UNM_WIRE_WORDS_MAX;
+}
+
 /* Send the next part of a result. 0 if it was sent. */
 static int unm_answer_part(struct unm_peer *peer, struct unm_answer *an)
 {
-	uint64_t max = peer->ep->piece_max - 8 * UNM_WIRE_WORDS_MAX;
-	uint64_t left;
+	uint64_t max = unm_result_max(peer->ep), left;
 	struct unm_part part = { an->iov, an->count, an->sent, 0 };
 	uint8_t more;
 	int ret;
@@ -467,34 +473,68 @@ static int unm_target_put(struct unm_peer *peer, const struct unm_wire_msg *m)
 	return 0;
 }
 
+/* Send the result of a GET now. False: it is not one message, other answers
+ * wait before it, its memory is to be checked, or the peer takes no packet. */
+static bool unm_target_get_now(struct unm_peer *peer,
+			       const struct unm_wire_msg *m, struct unm_mr *mr,
+			       const struct iovec *iov, size_t count)
+{
+	struct unm_part part = { iov, count, 0, (uint32_t)m->len };
+	uint64_t w[2] = { m->token, 0 };
+	bool last = !m->more;
+
+	if (!unm_list_empty(&peer->answers) || mr->holes || m->check ||
+	    m->len > unm_result_max(peer->ep) ||
+	    unm_answer_send(peer, hal_head(UNM_WIRE_RESULT, 0), w, 2,
+			    m->len != 0 ? &part : NULL) != 0)
+		return false;
+	if (last)
+		unm_complete_target(peer, mr, FI_REMOTE_READ, last, NULL);
+	return true;
+}
+
+/* Send the result of a GET after the answers that wait, in as many messages as
+ * it needs. */
+static void unm_target_get_queue(struct unm_peer *peer,
+				 const struct unm_wire_msg *m,
+				 struct unm_mr *mr, const struct iovec *iov,
+				 size_t count)
+{
+	struct unm_answer *an = unm_answer_new(peer, UNM_WIRE_RESULT);
+
+	if (an == NULL)
+		return;
+	an->w[0] = m->token;
+	an->w[1] = 0;
+	for (size_t i = 0; i < count; i++)
+		an->iov[i] = iov[i];
+	an->count = count;
+	an->len = m->len;
+	an->last = !m->more;
+	an->checked = mr->holes || m->check ? 0 : UINT64_MAX;
+	an->mr = mr;
+	unm_list_append(&mr->users, &an->in_mr);
+	unm_answer_queue(peer, an);
+}
+
 static int unm_target_get(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
-	struct unm_answer *an;
+	struct iovec iov[UNM_IOV_MAX];
 	struct unm_mr *mr;
 	size_t count;
 	int ret;
 
 	if (m->nbytes != 0 || m->rest != 0)
 		return -FI_EINVAL;
-	an = unm_answer_new(peer, UNM_WIRE_RESULT);
-	if (an == NULL)
-		return 0;
-	an->w[0] = m->token;
-	an->w[1] = 0;
-	ret = unm_target_find(peer, m, m->len, FI_REMOTE_READ, &mr, an->iov,
+	ret = unm_target_find(peer, m, m->len, FI_REMOTE_READ, &mr, iov,
 			      &count);
-	if (ret == 0) {
-		an->count = count;
-		an->len = m->len;
-		an->last = !m->more;
-		an->checked = mr->holes || m->check ? 0 : UINT64_MAX;
-		an->mr = mr;
-		unm_list_append(&mr->users, &an->in_mr);
-	} else {
-		an->w[1] = (uint64_t)-ret;
+	if (ret != 0) {
+		unm_answer_error(peer, m->token, ret);
+		return 0;
 	}
-	unm_answer_queue(peer, an);
-	if (ret == 0 && m->ask_rkey)
+	if (!unm_target_get_now(peer, m, mr, iov, count))
+		unm_target_get_queue(peer, m, mr, iov, count);
+	if (m->ask_rkey && !peer->failed)
 		unm_target_send_rkey(peer, m->key, mr);
 	return 0;
 }
