@@ -13,6 +13,7 @@
 #include "core/unm_way.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"
+#include "util/unm_clock.h"
 
 #define LEN	((size_t)64 << 10)
 /* A bound longer than the machine's clock value: as nanoseconds in 64 unsigned
@@ -20,6 +21,8 @@
  * with such a bound a comparison with a time that was never set would go
  * unnoticed. */
 #define LONG_US	(-1)
+#define BOUND_US 1000000000	/* longer than any test; a test shifts times by
+				 * more than this */
 #define OPS	100
 /* Measurements of requests and of attach, and no trial soon. */
 #define COSTS(requests, attach)						\
@@ -253,6 +256,69 @@ static struct os_pair open_stopped(void)
 	return p;
 }
 
+/* Short operations to a target that makes progress take a sample only if the
+ * last one is old, and see then what the target did since; a longer operation
+ * takes one always. */
+static void test_few_samples(void **state)
+{
+	static uint8_t buf[1025];
+	struct unm_peer *peer;
+	uint64_t sampled;
+	struct os_pair p;
+
+	NEEDS_ATTACH();
+	p = open_stopped();
+	g_unm_env.prompt_us = BOUND_US;
+	peer = ((struct unm_ep *)p.a->ep)->peer_of[p.ab];
+	put(&p, 0, buf, sizeof(buf), POLLS);
+	for (int i = 0; i < 3; i++) {
+		sampled = peer->sampled_ns;
+		for (int k = 0; k < OPS; k++)
+			put(&p, 0, buf, 1024, POLLS);
+		assert_int_equal(peer->sampled_ns, sampled);
+		/* as if that sample were old */
+		sampled -= BOUND_US * UINT64_C(1000) / 6;
+		peer->sampled_ns = sampled;
+		put(&p, 0, buf, 8, POLLS);
+		assert_int_not_equal(peer->sampled_ns, sampled);
+		assert_int_equal(peer->prompt_ns, sampled);
+		sampled = peer->sampled_ns;
+		put(&p, 0, buf, 1025, POLLS);
+		assert_int_not_equal(peer->sampled_ns, sampled);
+	}
+	close_pair(&p);
+}
+
+/* Progress counts up to the bound, whatever the number of samples since then,
+ * and although no operation and no call of progress came in between. */
+static void test_progress_has_a_bound(void **state)
+{
+	uint64_t value = 1, direct;
+	struct unm_peer *peer;
+	struct os_pair p;
+
+	NEEDS_ATTACH();
+	for (int sampled = 0; sampled < 2; sampled++) {
+		p = open_stopped();
+		g_unm_env.prompt_us = BOUND_US;
+		peer = ((struct unm_ep *)p.a->ep)->peer_of[p.ab];
+		EP_OK(fi_write(p.a->ep, &value, 8, NULL, p.ab, p.base, p.key,
+			       &p));
+		/* the target computes; as if the bound had passed */
+		peer->prompt_ns -= 2 * BOUND_US * UINT64_C(1000);
+		peer->sampled_ns = sampled ? unm_now_ns() : peer->prompt_ns;
+		peer->sampled_done = hal_tx_done(peer->hp);
+		direct = os_direct(&p);
+		EP_OK(fi_write(p.a->ep, &value, 8, NULL, p.ab, p.base + 64,
+			       p.key, &p));
+		EP_UNTIL(os_direct(&p) == direct + 1);
+		p.nwr += 2;
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(ep_wait(p.a, &p).err, 0);
+		close_pair(&p);
+	}
+}
+
 /* A long operation whose requests wait for the target does not hold up an
  * operation that can be executed by attach. (The long one has remote CQ data,
  * so it can not.) */
@@ -319,6 +385,8 @@ UNIT_MAIN(
 	EP_TEST(test_target_that_does_not_poll),
 	EP_TEST(test_target_that_polled),
 	EP_TEST(test_target_that_stops),
+	EP_TEST(test_few_samples),
+	EP_TEST(test_progress_has_a_bound),
 	EP_TEST(test_put_past_unsent_requests),
 	EP_TEST(test_target_that_sleeps),
 )

@@ -31,9 +31,6 @@
 
 #define UNM_STEP	(256u << 10)	/* most bytes of one step by the CPU */
 #define UNM_STEP_POLLS	64		/* polls for the completion of a step */
-#define UNM_REQUEST_SURE 1024		/* longest put or get that is a request
-					 * without a measurement: attach was
-					 * faster nowhere, or by 5 % */
 
 /* ---- Which operations, which memory ---------------------------------- */
 
@@ -442,7 +439,7 @@ static int unm_direct_request(struct unm_peer *peer, const struct unm_access *a,
 	*measured = false;
 	if (!unm_prompt(peer, a->len))
 		return 1;
-	if (a->len <= UNM_REQUEST_SURE || unm_peer_ways(peer) == NULL)
+	if (a->len <= UNM_PROMPT_SURE || unm_peer_ways(peer) == NULL)
 		return unm_os_try(peer, a, UNM_WAY_NONE);
 	if (unm_way_choose(unm_os_way(peer, a), busy) == UNM_WAY_ASSISTED)
 		return unm_os_try(peer, a, UNM_WAY_ASSISTED);

@@ -7,11 +7,16 @@
  * A peer that polls executes a small request in a tenth of the time of a system
  * call that enters the peer's address space. A peer that computes executes the
  * request when its computation ends. A request is therefore sent only while the
- * peer is known to make progress: it has released a packet since the previous
- * operation, and the previous operation is not longer ago than
- * FI_UNIMEM_PROMPT_US. A peer without packets to release cannot show progress,
- * so an operation by attach sends a probe, an empty packet. At most one probe
- * is under way, and no probe is sent if it would wake a sleeping peer.
+ * peer is known to make progress: it has released a packet between two samples,
+ * and the earlier sample is not longer ago than FI_UNIMEM_PROMPT_US. A peer
+ * without packets to release cannot show progress, so an operation by attach
+ * sends a probe, an empty packet. At most one probe is under way, and no probe
+ * is sent if it would wake a sleeping peer.
+ *
+ * A sample reads a cache line that the peer writes all the time. While the peer
+ * is known to make progress, a short operation therefore takes a sample only if
+ * the last one is older than an eighth of FI_UNIMEM_PROMPT_US. Each operation
+ * compares the time of the progress with the clock.
  *
  * If a peer stops polling just after a request was sent, the request waits
  * until the peer polls again; later operations are executed by attach. The
@@ -25,6 +30,9 @@
 #include "unm_env.h"
 #include "util/unm_clock.h"
 
+#define UNM_PROMPT_SAMPLES	8	/* least samples per prompt_us while
+					 * short operations follow each other */
+
 /* Send a probe, unless it would wake the peer. */
 static void unm_probe(struct unm_peer *peer)
 {
@@ -32,6 +40,13 @@ static void unm_probe(struct unm_peer *peer)
 		return;
 	/* the result does not matter: the next operation probes again */
 	hal_pkt_send(peer->hp, hal_head(UNM_WIRE_PROBE, 0), NULL, 0, NULL, 0);
+}
+
+/* Was the peer seen to make progress less than bound ago? */
+static bool unm_prompt_known(const struct unm_peer *peer, uint64_t now,
+			     uint64_t bound)
+{
+	return peer->prompt_ns != 0 && now - peer->prompt_ns <= bound;
 }
 
 bool unm_prompt(struct unm_peer *peer, uint64_t len)
@@ -42,14 +57,17 @@ bool unm_prompt(struct unm_peer *peer, uint64_t len)
 	if (len > g_unm_env.prompt_max || bound == 0)
 		return false;
 	now = unm_now_ns();
+	if (len <= UNM_PROMPT_SURE && unm_prompt_known(peer, now, bound) &&
+	    now - peer->sampled_ns <= bound / UNM_PROMPT_SAMPLES)
+		return true;
 	done = hal_tx_done(peer->hp);
-	/* The peer released packets after the last check, at a time that is not
-	 * known. Before the first check, that may be long ago. */
+	/* The peer released packets after the last sample, at a time that is
+	 * not known. Before the first sample, that may be long ago. */
 	if (done != peer->sampled_done && peer->sampled_ns != 0)
 		peer->prompt_ns = peer->sampled_ns;
 	peer->sampled_done = done;
 	peer->sampled_ns = now;
-	if (peer->prompt_ns != 0 && now - peer->prompt_ns <= bound)
+	if (unm_prompt_known(peer, now, bound))
 		return true;
 	if (done == hal_tx_sent(peer->hp))
 		unm_probe(peer);

@@ -11,11 +11,15 @@
 
 struct unm_peer;
 
+#define UNM_PROMPT_SURE	1024	/* bytes of the longest put or get that is a
+				 * request without a measurement: attach was
+				 * faster nowhere, or by 5 % */
+
 /*
  * True if a put or get of len bytes of the peer's ordinary memory should be
  * sent as a request, because the peer is known to make progress; false if this
  * process should execute it by cross-memory attach. Call once an operation:
- * each call samples the peer's progress. The domain is locked.
+ * the call may sample the peer's progress. The domain is locked.
  */
 bool unm_prompt(struct unm_peer *peer, uint64_t len);
 
