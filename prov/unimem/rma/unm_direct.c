@@ -181,7 +181,7 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 /* The operation cannot continue here: send all of it as requests. */
 static void unm_direct_yield(struct unm_os_op *op)
 {
-	unm_os_goes(op, UNM_WAY_ASSISTED, false);
+	unm_os_goes(op, UNM_WAY_ASSISTED, 0);
 	unm_list_remove(&op->link);
 	unm_cached_put(op->rkey);
 	op->rkey = NULL;
@@ -413,7 +413,8 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_cached *r,
 		return -FI_ENOMEM;
 	}
 	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_ATTACH)
-		unm_os_goes(op, UNM_WAY_ATTACH, measured);
+		unm_os_goes(op, UNM_WAY_ATTACH, measured ?
+			    peer->sampled_ns : 0);
 	op->state = UNM_OS_DIRECT;
 	op->rkey = r;
 	r->refs++;

@@ -19,7 +19,9 @@ struct unm_peer;
  * True if a put or get of len bytes of the peer's ordinary memory should be
  * sent as a request, because the peer is known to make progress; false if this
  * process should execute it by cross-memory attach. Call once an operation:
- * the call may sample the peer's progress. The domain is locked.
+ * the call may sample the peer's progress. If it returns true for more than
+ * UNM_PROMPT_SURE bytes, peer->sampled_ns is the time of the call. The domain
+ * is locked.
  */
 bool unm_prompt(struct unm_peer *peer, uint64_t len);
 

@@ -84,7 +84,7 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	return op;
 }
 
-void unm_os_goes(struct unm_os_op *op, enum unm_way_how how, bool measured)
+void unm_os_goes(struct unm_os_op *op, enum unm_way_how how, uint64_t begun_ns)
 {
 	struct unm_way_clock *clock = &op->peer->ep->os_clock;
 
@@ -93,15 +93,18 @@ void unm_os_goes(struct unm_os_op *op, enum unm_way_how how, bool measured)
 	op->how = how;
 	if (how != UNM_WAY_NONE)
 		clock->count[how]++;
-	op->begun_ns = measured ? unm_now_ns() : 0;
+	op->begun_ns = begun_ns;
 }
 
-/* The operation has ended without an error. */
-static void unm_os_executed(struct unm_os_op *op)
+/* The operation has ended without an error, at the time *now. 0: the clock was
+ * not read yet. */
+static void unm_os_executed(struct unm_os_op *op, uint64_t *now)
 {
+	if (*now == 0)
+		*now = unm_now_ns();
 	unm_way_end(&op->peer->ep->os_clock, op->begun_ns != 0 ?
 		    unm_os_way(op->peer, &op->a) : NULL, op->how, op->a.len,
-		    op->begun_ns, unm_now_ns());
+		    op->begun_ns, *now);
 	op->how = UNM_WAY_NONE;
 }
 
@@ -111,25 +114,34 @@ void unm_os_release(struct unm_os_op *op)
 
 	unm_list_remove(&op->link);
 	unm_list_remove(&op->unsent);
-	unm_os_goes(op, UNM_WAY_NONE, false);
+	unm_os_goes(op, UNM_WAY_NONE, 0);
 	op->peer->due_bytes -= op->due_bytes;
 	if (op->buf != NULL)
 		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
 	unm_pool_release(&ep->os_pool, op);
 }
 
-void unm_os_done(struct unm_os_op *op)
+/* As unm_os_done(), for several operations that end at once: they share *now,
+ * which is 0 at first. */
+static void unm_os_done_at(struct unm_os_op *op, uint64_t *now)
 {
 	struct unm_ep *ep = op->peer->ep;
 
 	if (op->how != UNM_WAY_NONE && op->status == 0)
-		unm_os_executed(op);
+		unm_os_executed(op, now);
 	unm_complete_onesided(ep, &op->a, -op->status);
 	unm_os_release(op);
 	if (ep->ops_wanted) {
 		ep->ops_wanted = false;
 		unm_ep_signal_retry(ep);
 	}
+}
+
+void unm_os_done(struct unm_os_op *op)
+{
+	uint64_t now = 0;
+
+	unm_os_done_at(op, &now);
 }
 
 /* ---- Requests -------------------------------------------------------- */
@@ -398,8 +410,9 @@ int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
 	op = unm_os_new(peer, a);
 	if (op == NULL)
 		return -FI_EAGAIN;
+	/* unm_prompt() read the clock in this call */
 	if (how != UNM_WAY_NONE)
-		unm_os_goes(op, how, true);
+		unm_os_goes(op, how, peer->sampled_ns);
 	/* if the operation needs several requests, some may be sent after the
 	 * call has returned */
 	if (a->inject && (a->nremote != 1 ||
@@ -497,6 +510,7 @@ static int unm_unsent_push(struct unm_peer *peer)
 
 int unm_onesided_progress(struct unm_peer *peer)
 {
+	uint64_t now = 0;
 	int done = 0;
 
 	if (!unm_list_empty(&peer->unsent) && !peer->hp->dead)
@@ -510,7 +524,7 @@ int unm_onesided_progress(struct unm_peer *peer)
 
 		if (op->state != UNM_OS_WAIT || op->number > peer->applied)
 			break;
-		unm_os_done(op);
+		unm_os_done_at(op, &now);
 		done++;
 	}
 	return done;

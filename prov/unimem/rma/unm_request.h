@@ -93,9 +93,9 @@ static inline struct unm_way *unm_os_way(const struct unm_peer *peer,
 struct unm_os_op *unm_os_new(struct unm_peer *peer,
 			     const struct unm_access *a);
 
-/* A put or get for which there is a choice goes this way from now on. measured:
- * it begins now, and its time counts. */
-void unm_os_goes(struct unm_os_op *op, enum unm_way_how how, bool measured);
+/* A put or get for which there is a choice goes this way from now on. begun_ns:
+ * unm_now_ns() when it began; 0: its time does not count. */
+void unm_os_goes(struct unm_os_op *op, enum unm_way_how how, uint64_t begun_ns);
 
 /* Report the completion of an operation with op->status, and release it. */
 void unm_os_done(struct unm_os_op *op);
@@ -112,10 +112,10 @@ void unm_os_queue(struct unm_os_op *op);
  * by the operation. 0 or -FI_ENOMEM. */
 int unm_os_copy_operands(struct unm_ep *ep, struct unm_os_op *op);
 
-/* Send an operation as requests. how: UNM_WAY_ASSISTED if its time counts, else
- * UNM_WAY_NONE. Returns 0 if it was begun; -FI_EAGAIN if no request can be sent
- * now, and the caller arranges that the application retries; another negative
- * fi_errno if it failed. */
+/* Send an operation as requests. how: UNM_WAY_ASSISTED if its time counts, from
+ * peer->sampled_ns on, else UNM_WAY_NONE. Returns 0 if it was begun;
+ * -FI_EAGAIN if no request can be sent now, and the caller arranges that the
+ * application retries; another negative fi_errno if it failed. */
 int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
 	       enum unm_way_how how);
 
