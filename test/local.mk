@@ -207,6 +207,7 @@ UNIT_TESTS = \
 	test/unit/test_regs_dma \
 	test/unit/test_regs_time \
 	test/unit/test_rma \
+	test/unit/test_merge \
 	test/unit/test_reuse \
 	test/unit/test_rdma \
 	test/unit/test_rdma_events \

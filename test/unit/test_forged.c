@@ -433,7 +433,7 @@ static void test_bad_results(void **state)
 static void test_bad_refusals(void **state)
 {
 	static const uint64_t t[][2] = {
-		{ 2, FI_EINVAL }, { UINT64_MAX, FI_EINVAL },
+		{ 0, FI_EINVAL }, { 2, FI_EINVAL }, { UINT64_MAX, FI_EINVAL },
 		{ 1, 0 }, { 1, UINT64_C(1) << 31 }, { 1, UINT64_C(1) << 40 },
 	};
 

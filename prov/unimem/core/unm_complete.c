@@ -285,6 +285,16 @@ void unm_complete_onesided(struct unm_ep *ep, const struct unm_access *a,
 				    ep->rd_cntr : ep->wr_cntr, a, err);
 }
 
+void unm_complete_injected(struct unm_ep *ep, uint64_t done, uint64_t failed)
+{
+	if (ep->wr_cntr == NULL)
+		return;
+	if (done != 0)
+		unm_cntr_add(ep->wr_cntr, done);
+	if (failed != 0)
+		unm_cntr_add_err(ep->wr_cntr, failed);
+}
+
 void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
 			 uint64_t what, bool last,
 			 const struct unm_target_data *data)

@@ -54,6 +54,10 @@ void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done);
 void unm_complete_onesided(struct unm_ep *ep, const struct unm_access *a,
 			   int err);
 
+/* Injected puts, which only a counter reports, ended: done without an error,
+ * failed with one. */
+void unm_complete_injected(struct unm_ep *ep, uint64_t done, uint64_t failed);
+
 /* Remote CQ data of a write by a peer. */
 struct unm_target_data {
 	uint64_t data;

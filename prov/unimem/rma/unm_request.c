@@ -8,6 +8,10 @@
  * target's receive space. A put or atomic consists of posted requests, without
  * a result: it is complete when the target's count of executed requests reaches
  * its last request. A get, fetch or compare is complete with its last RESULT.
+ *
+ * Injected puts that follow each other, and of which only a counter reports the
+ * end, are merged into one operation object: such a put costs a packet and no
+ * object. The counter shows each of them as it is executed.
  */
 #include "core/unm_buf.h"
 #include "core/unm_complete.h"
@@ -61,6 +65,7 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	op->state = UNM_OS_SEND;
 	op->dma = false;
 	op->check = false;
+	op->asked = false;
 	op->at = 0;
 	op->off = 0;
 	op->sent = 0;
@@ -68,6 +73,7 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	op->number = 0;
 	op->due = 0;
 	op->due_bytes = 0;
+	op->more = 0;
 	op->status = 0;
 	op->buf = NULL;
 	op->rkey = NULL;
@@ -121,6 +127,22 @@ void unm_os_release(struct unm_os_op *op)
 	unm_pool_release(&ep->os_pool, op);
 }
 
+/* Of the puts that share an operation, report those whose requests have a
+ * number up to executed, which is less than that of the last one. op->status is
+ * the first one's. Returns how many were reported. */
+static uint64_t unm_os_report_executed(struct unm_os_op *op, uint64_t executed)
+{
+	uint64_t first = op->number - op->more, n, bad = op->status != 0;
+
+	if (op->more == 0 || executed < first)
+		return 0;
+	n = executed + 1 - first;
+	unm_complete_injected(op->peer->ep, n - bad, bad);
+	op->more -= n;
+	op->status = 0;
+	return n;
+}
+
 /* As unm_os_done(), for several operations that end at once: they share *now,
  * which is 0 at first. */
 static void unm_os_done_at(struct unm_os_op *op, uint64_t *now)
@@ -129,6 +151,7 @@ static void unm_os_done_at(struct unm_os_op *op, uint64_t *now)
 
 	if (op->how != UNM_WAY_NONE && op->status == 0)
 		unm_os_executed(op, now);
+	unm_os_report_executed(op, op->number - 1);
 	unm_complete_onesided(ep, &op->a, -op->status);
 	unm_os_release(op);
 	if (ep->ops_wanted) {
@@ -299,8 +322,10 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 		peer->ep->stats->again_packet += ret == -FI_EAGAIN;
 		return ret;
 	}
-	if (ask)
+	if (ask) {
 		unm_rkey_requested(peer, to->key);
+		op->asked = true;
+	}
 	unm_request_sent(peer, op, len);
 	if (data)
 		peer->msgs_sent++;
@@ -359,7 +384,7 @@ static void unm_os_fail(struct unm_os_op *op, int status)
 {
 	if (op->status == 0)
 		op->status = status;
-	for (size_t i = 0; i < op->a.nremote; i++)
+	for (size_t i = 0; op->asked && i < op->a.nremote; i++)
 		unm_rkey_request_failed(op->peer, op->remote[i].key);
 	op->at = op->a.nremote;
 	op->state = UNM_OS_WAIT;
@@ -399,6 +424,56 @@ int unm_os_copy_operands(struct unm_ep *ep, struct unm_os_op *op)
 	return 0;
 }
 
+/* True for a put of fi_inject_write(), or of the same kind: nothing but a
+ * counter reports its end. */
+static bool unm_os_only_counts(const struct unm_access *a)
+{
+	return a->kind == UNM_PUT && a->inject && a->flags == 0 &&
+		!a->has_data && a->nremote == 1;
+}
+
+/* The operation with which such a put of one request can be merged: the last
+ * of the posted ones, if it is such a put too and all of it was sent. NULL:
+ * there is none, or one of them asks for a remote key, for which it needs an
+ * object of its own. */
+static struct unm_os_op *unm_os_mergeable(struct unm_peer *peer,
+					  const struct unm_access *a)
+{
+	struct unm_os_op *op;
+
+	if (!unm_os_only_counts(a) || unm_list_empty(&peer->posted))
+		return NULL;
+	op = unm_container(peer->posted.prev, struct unm_os_op, link);
+	if (op->state != UNM_OS_WAIT || op->how != UNM_WAY_NONE ||
+	    op->asked || !unm_os_only_counts(&op->a) ||
+	    a->len > unm_part_max(peer->ep, a) ||
+	    unm_rkey_wanted(peer, a->remote->key))
+		return NULL;
+	return op;
+}
+
+/* Send a put as one more request of an operation. Returns as unm_os_try(). */
+static int unm_os_merge(struct unm_peer *peer, const struct unm_access *a,
+			struct unm_os_op *op)
+{
+	const uint64_t w[2] = { a->remote->key, a->remote->addr };
+	struct unm_part part = { a->src.iov, a->src.count, 0, a->len };
+	int ret;
+
+	if (!unm_request_may(peer, op, a->len, false))
+		return -FI_EAGAIN;
+	ret = unm_peer_send(peer, hal_head(UNM_WIRE_PUT, 0), w, 2, &part, 1);
+	if (ret != 0) {
+		peer->ep->stats->again_packet += ret == -FI_EAGAIN;
+		return ret;
+	}
+	op->number = ++peer->posted_sent;
+	op->more++;
+	peer->refusals = 0;
+	peer->ep->stats->tx_requests++;
+	return 0;
+}
+
 int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
 	       enum unm_way_how how)
 {
@@ -407,6 +482,9 @@ int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
 
 	if (!unm_list_empty(&peer->unsent))
 		return -FI_EAGAIN;
+	op = how == UNM_WAY_NONE ? unm_os_mergeable(peer, a) : NULL;
+	if (op != NULL)
+		return unm_os_merge(peer, a, op);
 	op = unm_os_new(peer, a);
 	if (op == NULL)
 		return -FI_EAGAIN;
@@ -470,15 +548,20 @@ int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m)
 
 /* Posted requests complete in order, and the count of executed requests stays
  * below a refused one: so the first operation whose last request is not below
- * m->number is the refused operation. */
+ * m->number is the refused operation. If puts share it, those before the
+ * refused one have been executed, or were refused before: they are reported, so
+ * that the refused one is the first. */
 int unm_onesided_refused(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
+	if (m->number == 0)
+		return -FI_EINVAL;
 	unm_list_for_each(pos, &peer->posted) {
 		struct unm_os_op *op = unm_container(pos, struct unm_os_op,
 						     link);
 
 		if (op->number < m->number)
 			continue;
+		unm_os_report_executed(op, m->number - 1);
 		unm_os_fail(op, -(int)m->status);
 		return 0;
 	}
@@ -522,8 +605,13 @@ int unm_onesided_progress(struct unm_peer *peer)
 		struct unm_os_op *op = unm_container(peer->posted.next,
 						struct unm_os_op, link);
 
-		if (op->state != UNM_OS_WAIT || op->number > peer->applied)
+		if (op->state != UNM_OS_WAIT)
 			break;
+		if (op->number > peer->applied) {
+			done += unm_os_report_executed(op,
+						       peer->applied);
+			break;
+		}
 		unm_os_done_at(op, &now);
 		done++;
 	}
@@ -541,6 +629,9 @@ void unm_onesided_abort(struct unm_peer *peer, int err)
 
 			if (op->status == 0)
 				op->status = -err;
+			if (op->more != 0)
+				unm_complete_injected(peer->ep, 0, op->more);
+			op->more = 0;
 			unm_os_done(op);
 		}
 	peer->due = 0;

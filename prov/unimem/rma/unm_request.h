@@ -37,7 +37,9 @@ enum unm_os_state {
  * A one-sided operation that is under way. It is an object of the endpoint's
  * os_pool, and lives until its completion is reported. a and its vectors point
  * into the object itself. An operation without a result (put, atomic) is sent
- * as "posted" requests: only their number comes back.
+ * as "posted" requests: only their number comes back. Injected puts that only
+ * a counter reports share an object while no other posted operation is begun in
+ * between: this one, and a request each of the more that were merged into it.
  */
 struct unm_os_op {
 	struct unm_pool_node node;
@@ -50,6 +52,7 @@ struct unm_os_op {
 	bool dma;			/* DIRECT: a transfer is under way */
 	bool check;			/* send PUT_CHECK or GET_CHECK, because
 					 * a transfer ended with -FI_EFAULT */
+	bool asked;			/* a request asked for a remote key */
 	uint8_t at;			/* index in remote of the range that
 					 * the next request is for */
 	uint8_t buf_class;		/* size class of buf */
@@ -62,8 +65,12 @@ struct unm_os_op {
 					 * 0: none */
 	uint32_t due;			/* requests without a complete result */
 	uint32_t due_bytes;		/* bytes of these, of FETCH, COMPARE */
+	uint64_t more;			/* puts that share this object, without
+					 * the first that is not reported; they
+					 * have the requests up to number */
 	int status;			/* negative fi_errno of the first
-					 * error, 0: none */
+					 * error, 0: none; of puts that share
+					 * the object, the first one's */
 	uint64_t step;			/* DIRECT: bytes of the transfer that
 					 * is under way */
 	uint64_t begun_ns;		/* unm_now_ns() when it began; 0: its
