@@ -223,7 +223,8 @@ smoke_mapped()
 	mpirun -n 2 "${off[@]}" "$one" : -n 2 "$one"
 }
 
-# A put is complete at its target after a flush, in shared windows and others
+# Stores are complete after a flush, an unlock or a sync, in shared windows and
+# others
 smoke_flush()
 {
 	local flush=$BUILD/demo/smoke-flush n
@@ -357,7 +358,7 @@ smoke()
 		native_mapped
 	smoke_one "windows that ranks share, with and without the provider" \
 		smoke_mapped
-	smoke_one "a flush completes puts at the target" smoke_flush
+	smoke_one "a flush, an unlock and a sync complete stores" smoke_flush
 	smoke_one "the ranks of a node share a session" smoke_session
 	n=$((4 * $(getconf _NPROCESSORS_ONLN)))
 	if [ "$n" -le 32 ]; then
