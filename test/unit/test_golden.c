@@ -6,6 +6,8 @@
  *
  * If this test fails, versions of the provider are no longer compatible.
  */
+#include <rdma/fi_rma.h>
+
 #include "lib/ep_xfer.h"
 #include "lib/raw_peer.h"
 
@@ -382,6 +384,35 @@ static void test_send_ends_by_fin(void **state)
 	}
 }
 
+/* ---- One-sided operations -------------------------------------------- */
+
+/* The words and bytes of a long put are in one extent, and the bytes begin a
+ * cache line. */
+static void test_long_put(void **state)
+{
+	static char buf[2048] = "long";
+	struct wire g = wire();
+	const uint8_t *at;
+	uint64_t word[2];
+
+	for (int i = 0; i < 3; i++) {
+		EP_OK(fi_write(g.e->ep, buf, sizeof(buf), NULL, g.to, 0x1234,
+			       7, buf));
+		if (i == 0)
+			begin(&g);
+		next(&g);
+		assert_int_equal(hal_head_type(g.head), UNM_WIRE_CARRIED);
+		assert_int_equal(hal_head_type(g.w[1]), UNM_WIRE_PUT);
+		assert_int_equal(g.w[0] >> 32, 16 + sizeof(buf));
+		assert_int_equal(((uint32_t)g.w[0] + 16) % 64, 0);
+		at = hal_space(g.r->peer, (uint32_t)g.w[0]);
+		memcpy(word, at, 16);
+		assert_int_equal(word[0], 7);
+		assert_int_equal(word[1], 0x1234);
+		assert_memory_equal(at + 16, buf, sizeof(buf));
+	}
+}
+
 /* ---- Versions -------------------------------------------------------- */
 
 /* A later provider that still supports version 5 is accepted, with unknown
@@ -425,5 +456,6 @@ UNIT_MAIN(
 	RAW_TEST_INSIDE(test_fin),
 	RAW_TEST_INSIDE(test_data_follows_cts),
 	RAW_TEST_INSIDE(test_send_ends_by_fin),
+	RAW_TEST_INSIDE(test_long_put),
 	RAW_TEST_INSIDE(test_other_versions),
 )

@@ -28,6 +28,8 @@
 #include "util/unm_clock.h"
 #include "util/unm_list.h"
 
+#define UNM_PEER_ALIGNED	512	/* bytes of the shortest message in
+					 * receive space that is aligned */
 #define UNM_SPACE_PAUSE	10000		/* us between attempts to allocate
 					 * receive space, or to connect */
 #define UNM_CONNECT_PAUSE	1000000	/* us, the most between attempts to
@@ -564,7 +566,7 @@ static int unm_peer_connect_back(struct unm_peer *peer)
 int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		  unsigned nw, const struct unm_part *part, unsigned nparts)
 {
-	uint32_t off, at, len = 8 * nw;
+	uint32_t pad, off, at, len = 8 * nw;
 	uint64_t carried[2];
 	int ret;
 
@@ -575,11 +577,17 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		len += part[i].len;
 	if (len <= peer->ep->limits.pkt_payload)
 		return unm_peer_packet(peer, head, w, nw, part, nparts);
-	off = unm_peer_find_space(peer, len);
+	/* long bytes begin a cache line, behind the words: both sides copy them
+	 * from and to whole lines if the application's memory is aligned too */
+	pad = len >= UNM_PEER_ALIGNED ? -8 * nw & (UNM_SPACE_ALIGN - 1) : 0;
+	off = unm_peer_find_space(peer, pad + len);
 	if (off == UNM_SPACE_NONE)
 		return -FI_EAGAIN;
-	hal_space_write(peer->hp, off, w, 8 * nw);
-	at = off + 8 * nw;
+	at = off + pad;
+	carried[0] = unm_wire_extent_word(at, len);
+	carried[1] = head;
+	hal_space_write(peer->hp, at, w, 8 * nw);
+	at += 8 * nw;
 	for (unsigned i = 0; i < nparts; i++) {
 		unm_peer_put(peer, at, part[i].iov, part[i].count,
 			     part[i].off, part[i].len);
@@ -587,12 +595,10 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 	}
 	hal_space_barrier(peer->hp);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_SPACE);
-	carried[0] = unm_wire_extent_word(off, len);
-	carried[1] = head;
 	ret = hal_pkt_send(peer->hp, hal_head(UNM_WIRE_CARRIED, 0), carried, 2,
 			   NULL, 0);
 	if (ret == 0)
-		unm_space_take(peer->space, off, len,
+		unm_space_take(peer->space, off, pad + len,
 			       hal_tx_sent(peer->hp) - 1);
 	return ret;
 }

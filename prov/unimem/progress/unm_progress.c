@@ -42,8 +42,8 @@
 #define UNM_BURST	32		/* packets from one peer in a row */
 #define UNM_EVENTS	16		/* read from the HAL at once */
 #define UNM_HOT		16		/* peers polled in every round */
-#define UNM_FETCHED	512		/* bytes of an eager message that are
-					 * prefetched */
+#define UNM_FETCHED	512		/* bytes of an eager or carried message
+					 * that are prefetched */
 #define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
 #define UNM_GAUGES_NS	5000000		/* between refreshes of gauges */
 
@@ -69,6 +69,9 @@ static int unm_carried(struct unm_peer *peer, struct unm_wire_msg *m)
 
 	if (n <= 0 || m->extent.len < 8u * n || type < UNM_WIRE_RTS)
 		return -FI_EINVAL;
+	/* the bytes are fetched while the words before them are */
+	for (uint32_t i = 64; i < UNM_FETCHED && i < m->extent.len; i += 64)
+		__builtin_prefetch(at + i);
 	m->nbytes = m->extent.len - 8u * n;
 	m->bytes = at + 8 * n;
 	if (unm_wire_onesided(type) ? hal_head_flags(head) & UNM_WIRE_LEN_MASK :
