@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_merge.c - injected puts that share an operation, because only a counter
- * reports them.
+ * reports them, and the count of executed requests that completes them.
  */
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "hal/hal_backend.h"
 #include "lib/os_pair.h"
 
 #define PUTS	64			/* more than one burst of packets */
@@ -118,8 +119,43 @@ static void test_merged_put_refused(void **state)
 	os_close(&p);
 }
 
+static uint64_t count_at_wake;		/* UINT64_MAX: no wake-up so far */
+
+static void wake(struct hal_peer *hp)
+{
+	if (count_at_wake == UINT64_MAX)
+		count_at_wake = hp->rx.back->word[UNM_PEER_BACK_APPLIED];
+}
+
+/* An initiator that sleeps is woken when the count of its puts is stored. */
+static void test_woken_by_the_count(void **state)
+{
+	struct os_pair p = os_open(OS_REQUESTS, 4096);
+	struct hal_ops ops = hal_emu_ops;
+	uint64_t end = ep_deadline(), before;
+	struct hal_peer *from;
+	struct unm_peer *to;
+
+	inject_puts(&p, 0);
+	from = peer_of(p.b)->hp;
+	to = peer_of(p.a);
+	unit_needs(from->ops == &hal_emu_ops);
+	ops.wake = wake;
+	from->ops = &ops;
+	before = from->rx.back->word[UNM_PEER_BACK_APPLIED];
+	hal_tx_sleep(to->hp, true);
+	for (count_at_wake = UINT64_MAX; count_at_wake == UINT64_MAX;
+	     ep_in_time(end, "a wake-up"))
+		ep_poll(p.b);
+	hal_tx_sleep(to->hp, false);
+	from->ops = &hal_emu_ops;
+	assert_in_range(count_at_wake, before + 1, to->posted_sent);
+	os_close(&p);
+}
+
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_merged_puts),
 	EP_TEST_INSIDE(test_merged_puts_count_early),
 	EP_TEST_INSIDE(test_merged_put_refused),
+	EP_TEST_INSIDE(test_woken_by_the_count),
 )

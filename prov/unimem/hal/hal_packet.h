@@ -17,7 +17,7 @@
  * slots. */
 static inline uint64_t hal_tx_refresh(struct hal_tx *tx)
 {
-	/* pairs with the release of done in hal_rx_flush() */
+	/* pairs with the release of done in hal_rx_store_done() */
 	tx->limit = tx->mask + 1 +
 		atomic_load_explicit(&tx->back->done, memory_order_acquire);
 	/* done is the peer's: a wrong value must not let next run more than
@@ -115,7 +115,7 @@ static inline int hal_pkt_send_wide(struct hal_peer *peer, uint64_t head,
 /* Number of slots that the peer has released; compare hal_tx_sent(). */
 static inline uint64_t hal_tx_done(struct hal_peer *peer)
 {
-	/* pairs with the release in hal_rx_flush() */
+	/* pairs with the release in hal_rx_store_done() */
 	return atomic_load_explicit(&peer->tx.back->done,
 				    memory_order_acquire);
 }
@@ -220,14 +220,15 @@ static inline void hal_rx_wake(struct hal_peer *peer)
 		peer->ops->wake(peer);
 }
 
-/* Notify the sender of all packets released so far. One call per burst of
- * packets saves cache-line transfers. */
-static inline void hal_rx_flush(struct hal_peer *peer)
+/* Store the number of packets released so far for the sender, but do not wake
+ * it: the caller calls hal_rx_wake() afterwards. False: nothing was released
+ * since the last call. */
+static inline bool hal_rx_store_done(struct hal_peer *peer)
 {
 	struct hal_rx *rx = &peer->rx;
 
 	if (rx->flushed == rx->next)
-		return;
+		return false;
 	rx->flushed = rx->next;
 	HAL_FAULT_POINT(HAL_FAULT_POINT_CREDIT);
 	if (rx->back != NULL)
@@ -237,7 +238,15 @@ static inline void hal_rx_flush(struct hal_peer *peer)
 				      memory_order_release);
 	else
 		peer->ops->back_store(peer, -1, rx->next);
-	hal_rx_wake(peer);
+	return true;
+}
+
+/* Notify the sender of all packets released so far. One call per burst of
+ * packets saves cache-line transfers. */
+static inline void hal_rx_flush(struct hal_peer *peer)
+{
+	if (hal_rx_store_done(peer))
+		hal_rx_wake(peer);
 }
 
 /* Store word 0 .. HAL_BACK_WORDS - 1, which the sender reads with

@@ -309,10 +309,12 @@ static int unm_progress_packets(struct unm_peer *peer,
 		 (cell = hal_rx_peek(hp, &head)) != NULL);
 	/* Both words are on one cache line of the sender, which waits for the
 	 * count of executed requests: store that one last, so that the sender
-	 * has the line for good when it sees the count. */
-	hal_rx_flush(hp);
+	 * has the line for good when it sees the count. Wake a sender that
+	 * sleeps after both stores only. */
+	hal_rx_store_done(hp);
 	if (peer->posted_got != peer->posted_reported)
 		unm_target_report_executed(peer);
+	hal_rx_wake(hp);
 	/* the peer has used half of its credits */
 	if (peer->msgs_got + UNM_PEER_CREDITS - peer->granted >=
 	    UNM_PEER_CREDITS / 2)
