@@ -112,16 +112,16 @@ static union number number(enum fi_datatype type, uint64_t n)
 		u.d = (double)n;
 		break;
 	case FI_FLOAT_COMPLEX:
-		u.fc = CMPLXF((float)n, 2 * (float)n);
+		u.fc = (float)n + 2 * (float)n * I;
 		break;
 	case FI_DOUBLE_COMPLEX:
-		u.dc = CMPLX((double)n, 2 * (double)n);
+		u.dc = (double)n + 2 * (double)n * I;
 		break;
 	case FI_LONG_DOUBLE:
 		u.ld = n;
 		break;
 	case FI_LONG_DOUBLE_COMPLEX:
-		u.ldc = CMPLXL(n, 2 * (long double)n);
+		u.ldc = (long double)n + 2 * (long double)n * I;
 		break;
 	default:			/* both halves of a long one count */
 		u.i = n;

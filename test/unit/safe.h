@@ -40,11 +40,13 @@ enum { SND, RCV, WR, RD, CNTRS };
 
 /* ---- Shared state -------------------------------------------------------- */
 
+enum half_state { IDLE, POSTED, ENDING, ENDED };
+
 /* One expected completion: its state and the values that it reported. The
  * operation's context points to it. */
 struct half {
 	struct fi_context2 ctx;
-	_Atomic enum { IDLE, POSTED, ENDING, ENDED } state;
+	_Atomic enum half_state state;
 	int err;
 	uint64_t flags, len, data;
 };

@@ -204,7 +204,7 @@ static void test_random_blocks_are_apart(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
-	struct block block[128] = { { NULL } };
+	struct block block[128] = { 0 };
 	uint64_t rng = 3;
 
 	for (int i = 0; i < (UNIT_SLOW ? 1000 : 4000); i++)
@@ -227,7 +227,7 @@ static void test_what_peers_write_harms_nobody(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
-	struct block block[64] = { { NULL } };
+	struct block block[64] = { 0 };
 	uint64_t rng = 9;
 
 	for (int i = 0; i < 600; i++) {

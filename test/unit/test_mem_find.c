@@ -268,7 +268,7 @@ static bool write_once(struct block *b, uint64_t *rng)
 
 static void *writer(void *arg)
 {
-	struct block block[16] = { { NULL } };
+	struct block block[16] = { 0 };
 	uint64_t rng = (uintptr_t)arg;
 
 	for (int i = 0; i < ROUNDS; i++)

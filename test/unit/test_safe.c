@@ -33,7 +33,7 @@ void safe_arm(struct hand *h, struct half *half)
 static void half_ends(struct stage *s, struct half *half,
 		      const struct fi_cq_tagged_entry *c, int err)
 {
-	int posted = POSTED;
+	enum half_state posted = POSTED;
 
 	if (half == NULL ||
 	    !atomic_compare_exchange_strong(&half->state, &posted, ENDING)) {

@@ -396,6 +396,7 @@ static void test_refused_work_is_tried_again(void **state)
 	fi_addr_t at3 = ep_insert(p.a, third);
 	struct work k;
 	char c = 1, in3 = 0;
+	uint64_t end;
 
 	go = open_cntr(p.a);
 	done = open_cntr(p.a);
@@ -410,7 +411,8 @@ static void test_refused_work_is_tried_again(void **state)
 	EP_OK(fi_recv(third->ep, &in3, 1, NULL, FI_ADDR_UNSPEC, &in3));
 	fi_cntr_add(go, 2);
 	/* b does not poll; the third endpoint gets its message nevertheless */
-	for (uint64_t end = ep_deadline(); in3 == 0; ) {
+	end = ep_deadline();
+	while (in3 == 0) {
 		fi_cntr_read(go);
 		fi_cntr_read(done);
 		ep_poll(third);
