@@ -168,13 +168,15 @@ static const handler_fn handlers[INSTALLS] = {
 	handler_0, handler_1, handler_2, handler_3,
 };
 
-static bool is_ours(const struct sigaction *sa)
+/* The number of the handler, INSTALLS if it is not in this file. */
+static unsigned number_of(const struct sigaction *sa)
 {
-	for (unsigned i = 0; i < INSTALLS; i++)
-		if ((sa->sa_flags & SA_SIGINFO) &&
-		    sa->sa_sigaction == handlers[i])
-			return true;
-	return false;
+	unsigned n = 0;
+
+	while (n < INSTALLS && !((sa->sa_flags & SA_SIGINFO) &&
+				 sa->sa_sigaction == handlers[n]))
+		n++;
+	return n;
 }
 
 static void install(void)
@@ -182,9 +184,18 @@ static void install(void)
 	struct sigaction now, sa = {
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART,
 	};
+	unsigned n;
 
-	if (sigaction(SIGBUS, NULL, &now) != 0 || is_ours(&now))
+	sigaction(SIGBUS, NULL, &now);
+	n = number_of(&now);
+	if (n < INSTALLS) {
+		/* The application has installed handler n again, which it had
+		 * saved. Handlers may be installed over it, so do not use it
+		 * for another installation. */
+		if (g_bus.used <= n)
+			g_bus.used = n + 1;
 		return;
+	}
 	if (g_bus.used == INSTALLS) {
 		hal_log(0, "SIGBUS was taken from the library %d times: a bus "
 			"error of a board may end this process", INSTALLS);
@@ -202,12 +213,9 @@ static void remove_handler(void)
 {
 	struct sigaction now;
 
-	if (g_bus.used == 0 || sigaction(SIGBUS, NULL, &now) != 0 ||
-	    !(now.sa_flags & SA_SIGINFO) ||
-	    now.sa_sigaction != handlers[g_bus.used - 1])
-		return;
-	sigaction(SIGBUS, &g_bus.before[g_bus.used - 1], NULL);
-	g_bus.used--;
+	sigaction(SIGBUS, NULL, &now);
+	if (number_of(&now) == g_bus.used - 1)
+		sigaction(SIGBUS, &g_bus.before[--g_bus.used], NULL);
 }
 
 void dev_bus_open(void)
