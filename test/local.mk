@@ -152,6 +152,7 @@ UNIT_TESTS = \
 	test/unit/test_dev_refused \
 	test/unit/test_dev_route \
 	test/unit/test_dev_silent \
+	test/unit/test_dev_table \
 	test/unit/test_dma_fail \
 	test/unit/test_eq \
 	test/unit/test_golden \

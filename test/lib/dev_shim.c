@@ -193,8 +193,6 @@ static void shim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 		meanwhile();
 	}
 	hal_sim_mmio_ops.load(map, off, dst, len);
-	if (lie.flicker && len == sizeof(struct hal_kdev_entry))
-		((struct hal_kdev_entry *)dst)->nonce ^= 1;
 }
 
 static void shim_loads_before_store(struct hal_mmio *mm)

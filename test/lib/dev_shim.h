@@ -54,8 +54,6 @@ extern struct lie {
 	bool pending;			/* each packet stays pending */
 	int boards;			/* boards of the model; 0: two */
 	const char *sim;		/* FI_UNIMEM_SIM; NULL: unchanged */
-	bool flicker;			/* the nonces of table entries change
-					 * with each load */
 	bool note;			/* record accesses in order[] */
 	bool unread;			/* stores_before_notify() reads nothing
 					 * back */

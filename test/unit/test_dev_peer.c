@@ -385,27 +385,6 @@ static void end_is_ordered(void **state)
 	unpair(&p);
 }
 
-/* An entry that changes all the time, or cannot be read, is not taken for an
- * end. */
-static void table_is_not_read(void **state)
-{
-	struct pair p = pair();
-	struct hal_key key = { { 0 } };
-	struct hal_rmem *rmem;
-	struct dev_if *dif = dev_if(p.a);
-	struct hal_kdev_entry e;
-
-	lie.flicker = true;
-	assert_int_equal(dev_holder(dif, 1, p.b->addr.iface, &e), -FI_EAGAIN);
-	lie.flicker = false;
-	dif->io->unmap(&dif->tables[1]);
-	lie.map_after = 0;
-	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_ENOMEM);
-	be_honest();
-	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EKEYREJECTED);
-	unpair(&p);
-}
-
 /* ---- Accepting --------------------------------------------------------- */
 
 /* Unused routes are dropped for the page of a new peer. */
@@ -673,7 +652,6 @@ UNIT_MAIN(
 	DEV_TEST(accesses_are_ordered),
 	DEV_TEST(back_words_are_read_back),
 	DEV_TEST(end_is_ordered),
-	DEV_TEST(table_is_not_read),
 	DEV_TEST(accept_makes_room),
 	DEV_TEST(accept_waits),
 	DEV_TEST(accept_gives_up),

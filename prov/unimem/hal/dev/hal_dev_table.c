@@ -140,14 +140,15 @@ void dev_mark_gone(struct dev_peer *peer)
 	dev_mark_dying(peer, connected ? -FI_ECONNRESET : -FI_ECONNREFUSED);
 }
 
-/* A load from a board ended in a bus error: mark all peers on it as gone. */
+/* A load from a board ended in a bus error: mark all peers on it as gone, also
+ * those that ended before, so that nothing is stored to the board any more. */
 static void board_lost(struct dev_if *dif, uint32_t board)
 {
 	hal_log(0, "board %u does not answer (bus error): the connections of "
 		"interface %u:%u to that board end",
 		board, dif->i.addr.board, dif->i.addr.iface);
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
-		if (p->p.addr.board == board && !p->p.dead && !p->gone)
+		if (p->p.addr.board == board)
 			dev_mark_gone(p);
 }
 
