@@ -149,6 +149,21 @@ static void false_empty(uint64_t w[2])
 		lie.empty[0] = 0;
 }
 
+static void false_status(uint64_t w[2])
+{
+	void (*answered)(void) = lie.answered;
+
+	if (lie.pif_status != 0 && !(w[0] & HAL_PIF_PEND))
+		w[0] = lie.pif_status & HAL_PIF_STATUS_MASK;
+	w[0] |= lie.pif_or;
+	if (lie.pending)
+		w[0] |= HAL_PIF_PEND;
+	if (answered == NULL || w[0] & HAL_PIF_PEND)
+		return;
+	lie.answered = NULL;
+	answered();
+}
+
 static void shim_read128(const struct hal_mmio_map *map, uint32_t off,
 			 uint64_t w[2])
 {
@@ -161,13 +176,8 @@ static void shim_read128(const struct hal_mmio_map *map, uint32_t off,
 		first();
 	}
 	hal_sim_mmio_ops.read128(map, off, w);
-	if (off == HAL_PIF_STATUS && lie.pif_status != 0 &&
-	    !(w[0] & HAL_PIF_PEND))
-		w[0] = lie.pif_status & HAL_PIF_STATUS_MASK;
 	if (off == HAL_PIF_STATUS)
-		w[0] |= lie.pif_or;
-	if (off == HAL_PIF_STATUS && lie.pending)
-		w[0] |= HAL_PIF_PEND;
+		false_status(w);
 	if (off == HAL_MIF_DATA && sim_block(map) == HAL_KDEV_MIF)
 		false_empty(w);
 	if (off == HAL_MIF_DATA && lie.false_id != 0 &&

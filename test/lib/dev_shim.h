@@ -66,6 +66,9 @@ extern struct lie {
 					 * all reads */
 	void (*first_read)(void);	/* called once, before the next read of
 					 * a mailbox */
+	void (*answered)(void);		/* called once, after the status of a
+					 * packet was read that is not pending
+					 * any more */
 	void (*meanwhile)(void);	/* called once, before the next load:
 					 * the backend loads a table entry to
 					 * check whether a peer is alive */

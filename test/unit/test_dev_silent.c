@@ -5,6 +5,9 @@
  * is not transmitted they describe the packet before it. Also mailboxes that
  * return wrong values. No packet may be lost without an event.
  */
+#include "hal/dev/hal_dev_echo.h"
+#include "hal/dev/hal_dev_pif.h"
+#include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"
 #include "lib/proc_files.h"
 #include "hal/sim/hal_sim.h"
@@ -79,6 +82,25 @@ static void illegal_beside_an_old_ack(void **state)
 	illegal("world=102,fifo=64,prep=1");
 }
 
+/* A HELLO that is illegal: the connection ends at once. */
+static void illegal_hello(void **state)
+{
+	int ret = 0;
+	struct pair p;
+
+	lie.sim = "world=117";
+	p = pair_open();
+	lines = 0;
+	base_dest_is_wrong(p.a);
+	assert_true(until(&p, (ret = hal_connect(p.a, &p.b->addr, &p.ab)) !=
+			      -FI_EAGAIN));
+	assert_int_equal(ret, -FI_ECONNREFUSED);
+	assert_null(p.ab);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "ILLEGAL"));
+	unpair(&p);
+}
+
 /* With two peers: both end, as neither can be reached. */
 static void not_configured_beside_an_old_ack(void **state)
 {
@@ -125,6 +147,26 @@ static void not_configured_beside_an_old_nack(void **state)
 				   ev[0].status : 0;
 	assert_int_equal(p.dead_a, -FI_EIO);
 	assert_non_null(strstr(said, "PID_CONF"));
+	unpair(&p);
+}
+
+/* The next connection ends, too; the user has been told once. */
+static void not_configured_is_logged_once(void **state)
+{
+	struct pair p = pair_with_ack("world=118,fifo=64");
+
+	errors = 0;
+	bit_is_off(p.a, true);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(send_word(p.ab, 3), 0);
+		assert_true(until(&p, p.ab->dead));
+		assert_int_equal(dev_peer(p.ab)->ev_status, -FI_EIO);
+		assert_int_equal(errors, 1);
+		assert_non_null(strstr(said, "PID_CONF"));
+		hal_peer_free(p.ab);
+		assert_true(until(&p, hal_connect(p.a, &p.b->addr, &p.ab) ==
+				      0));
+	}
 	unpair(&p);
 }
 
@@ -248,6 +290,199 @@ static void echo_before_its_answer(void **state)
 	assert_int_equal(lines, 0);
 	assert_int_equal(p.dead_a, 0);
 	unpair(&p);
+}
+
+/* ---- When an echo is sent, and what it proves -------------------------- */
+
+/* An interface that must send an echo: its last packets were acknowledged like
+ * those before, and the echo has been due for long. */
+static struct pair pair_with_echo_due(const char *sim)
+{
+	struct pair p = pair_with_ack(sim);
+	struct dev_if *dif = dev_if(p.a);
+
+	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE &&
+			      dif->pif_holds == DEV_PIF_FREE));
+	assert_int_equal(send_word(p.ab, 3), 0);
+	while (!dev_pif_idle(dif, 1))
+		;
+	assert_true(dif->unproven);
+	dif->echo_at = 1;
+	return p;
+}
+
+/* A mailbox that is never empty: packets of unknown interfaces. */
+static void never_empty_from_now(void)
+{
+	lie.empty[0] = lie.empty[1] = hal_head(1, 0) | hal_id(1, 63, 9);
+}
+
+/* No echo is sent while the mailbox has packets or while the packetizer has
+ * one; nor when the answer to that packet is the proof: here, NACK after
+ * ACK. */
+static void echo_is_not_sent_yet(void **state)
+{
+	struct pair p = pair_with_echo_due("world=125,fifo=8,depth=16");
+	struct dev_if *dif = dev_if(p.a);
+	uint64_t echoes = dif->echo_number;
+
+	never_empty_from_now();
+	dev_echo_run(dif);
+	lie.empty[0] = 0;
+	assert_true(dif->echo == DEV_ECHO_NONE && dif->unproven);
+	for (uint64_t i = 4; i < 8; i++) {	/* one too many for b */
+		while (!dev_pif_idle(dif, 1))
+			;
+		assert_int_equal(send_word(p.ab, i), 0);
+	}
+	assert_true(dif->pif_answer == HAL_PIF_ACK && dif->unproven);
+	lie.pending = true;
+	dev_echo_run(dif);
+	lie.pending = false;
+	assert_true(dif->echo == DEV_ECHO_NONE && dif->unproven);
+	while (dif->echo_at != 0)
+		dev_echo_run(dif);
+	assert_true(dif->pif_answer == HAL_PIF_NACK && !dif->unproven);
+	assert_int_equal(dif->echo_number, echoes);
+	for (uint64_t i = 3; i < 8; i++)
+		assert_true(until(&p, next_is(p.ba, i)));
+	unpair(&p);
+}
+
+static struct hal_peer *filler;		/* its packets fill the mailbox */
+
+static void fill(void)
+{
+	struct dev_if *dif = dev_if(filler->hif);
+
+	for (uint64_t i = 0; i < 4; i++) {
+		assert_int_equal(send_word(filler, i), 0);
+		while (!dev_pif_idle(dif, 1))
+			;
+	}
+	assert_true(dif->pif_answer == HAL_PIF_ACK);
+}
+
+static void fill_for_ever(void)
+{
+	fill();
+	never_empty_from_now();
+}
+
+/* An echo that the sender's own mailbox refuses, because packets have filled it
+ * after it was emptied, proves nothing: neither that packets are transmitted,
+ * nor that they are not. The next echo does. The same if more packets keep
+ * arriving. */
+static void echo_is_refused(void (*meanwhile)(void))
+{
+	struct pair p = pair_with_ack("world=126,fifo=8,depth=16");
+	struct dev_if *dif = dev_if(p.a);
+	uint64_t echoes;
+
+	errors = 0;
+	assert_true(until(&p, hal_connect(p.b, &p.a->addr, &filler) == 0));
+	assert_true(until(&p, dev_peer(filler)->connected_reported));
+	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE &&
+			      dif->pif_holds == DEV_PIF_FREE));
+	/* b's mailbox is full, and refuses the last packet again and again */
+	for (uint64_t i = 3; i < 8; i++)
+		assert_int_equal(send_word(p.ab, i), 0);
+	while (dif->pif_holds != DEV_PIF_FREE || dif->stats.nacks == 0)
+		hal_if_pump(p.a);
+	lie.pending = true;
+	while (dif->pif_holds == DEV_PIF_FREE)
+		hal_if_pump(p.a);
+	lie.pending = false;
+	echoes = dif->echo_number;
+	dif->echo_at = 1;
+	lie.answered = meanwhile;
+	dev_echo_run(dif);
+	assert_null(lie.answered);
+	lie.empty[0] = 0;
+	assert_int_equal(dif->echo_number, echoes + 1);
+	assert_true(dif->echo == DEV_ECHO_NONE && dif->unproven);
+	for (uint64_t i = 3; i < 8; i++)
+		assert_true(until(&p, next_is(p.ba, i)));
+	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE));
+	for (uint64_t i = 0; i < 4; i++)
+		assert_true(until(&p, next_is(p.ab, i)));
+	assert_int_equal(p.dead_a, 0);
+	assert_int_equal(errors, 0);
+	unpair(&p);
+	close_hal();
+}
+
+static void echo_is_refused_by_a_full_mailbox(void **state)
+{
+	echo_is_refused(fill);
+	echo_is_refused(fill_for_ever);
+}
+
+/* An echo seems to be taken but does not arrive. While the mailbox has packets,
+ * it may still arrive; afterwards the peers end. */
+static void echo_may_still_arrive(void **state)
+{
+	struct pair p = pair_with_echo_due("world=127,fifo=64");
+	struct dev_if *dif = dev_if(p.a);
+
+	errors = 0;
+	bit_is_off(p.a, true);
+	lie.answered = never_empty_from_now;
+	while (dif->echo != DEV_ECHO_TAKEN)
+		dev_echo_run(dif);
+	dif->echo_at = 1;
+	dev_echo_run(dif);
+	assert_true(dif->echo == DEV_ECHO_TAKEN);
+	assert_int_equal(errors, 0);
+	lie.empty[0] = 0;
+	dev_echo_run(dif);
+	assert_true(dif->echo == DEV_ECHO_NONE);
+	assert_int_equal(errors, 1);
+	assert_true(until(&p, p.dead_a == -FI_EIO));
+	unpair(&p);
+}
+
+/* An illegal echo is not transmitted, so that it proves nothing. */
+static void echo_is_illegal(void **state)
+{
+	struct pair p = pair_with_echo_due("world=128,fifo=64");
+	uint64_t echoes = dev_if(p.a)->echo_number;
+
+	base_dest_is_wrong(p.a);
+	assert_true(until(&p, p.dead_a == -FI_EIO));
+	assert_int_equal(dev_if(p.a)->echo_number, echoes + 1);
+	assert_non_null(strstr(said, "transmits nothing"));
+	unpair(&p);
+}
+
+/* An echo without an answer: the packetizer is cleared, and no peer is to
+ * blame. If the echo has not arrived either, another one is sent, because the
+ * packets that it was to prove may be lost. */
+static void echo_without_an_answer(void **state)
+{
+	for (int off = 0; off < 2; off++) {
+		struct pair p = pair_with_echo_due("world=129,fifo=64");
+		struct dev_if *dif = dev_if(p.a);
+		uint64_t echoes = dif->echo_number;
+
+		bit_is_off(p.a, off);
+		lie.pending = true;
+		errors = 0;
+		assert_true(until(&p, errors != 0));
+		lie.pending = false;
+		assert_int_equal(errors, 1);
+		assert_non_null(strstr(said, "no answer to a packet to 0:"));
+		assert_int_equal(dif->echo_number, echoes + 1);
+		assert_true(dif->echo == DEV_ECHO_NONE);
+		assert_int_equal(dif->unproven, off);
+		assert_int_equal(p.dead_a, 0);
+		if (off)
+			assert_true(until(&p, p.dead_a == -FI_EIO));
+		assert_int_equal(errors, off + 1);
+		unpair(&p);
+		close_hal();
+	}
+	assert_non_null(strstr(said, "PID_CONF"));
 }
 
 /* ---- Mailboxes that return wrong values -------------------------------- */
@@ -390,12 +625,19 @@ static void same_packet_without_end(void **state)
 
 UNIT_MAIN(
 	DEV_TEST(illegal_beside_an_old_ack),
+	DEV_TEST(illegal_hello),
 	DEV_TEST(not_configured_beside_an_old_ack),
 	DEV_TEST(not_configured_beside_an_old_nack),
+	DEV_TEST(not_configured_is_logged_once),
 	DEV_TEST(ack_outlives_a_clear),
 	DEV_TEST(status_of_the_last_holder),
 	DEV_TEST(echoes_prove),
 	DEV_TEST(echo_before_its_answer),
+	DEV_TEST(echo_is_not_sent_yet),
+	DEV_TEST(echo_is_refused_by_a_full_mailbox),
+	DEV_TEST(echo_may_still_arrive),
+	DEV_TEST(echo_is_illegal),
+	DEV_TEST(echo_without_an_answer),
 	DEV_TEST(empty_pattern_is_learnt),
 	DEV_TEST(packets_while_it_is_learnt),
 	DEV_TEST(never_empty),

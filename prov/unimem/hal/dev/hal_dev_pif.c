@@ -204,8 +204,12 @@ static void pif_stuck(struct dev_if *dif)
 	 * packet. */
 	dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
 	dif->pif_answer = status[0] & (HAL_PIF_ACK | HAL_PIF_NACK);
-	if (dif->echo == DEV_ECHO_IN_PIF)
+	if (dif->echo == DEV_ECHO_IN_PIF) {
+		/* The packets before the echo need another one. */
 		dif->echo = DEV_ECHO_NONE;
+		dif->echo_at = 0;
+		dif->unproven = true;
+	}
 	if (peer != NULL && !peer->p.dead)
 		dev_disconnect(peer);
 }
