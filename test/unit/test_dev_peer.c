@@ -28,6 +28,27 @@ static void peer_sends_too_much(void **state)
 	unpair(&p);
 }
 
+/* A peer that reports the release of packets which it cannot have received: no
+ * more packets wait than there is space for, and these are sent. */
+static void peer_releases_too_much(void **state)
+{
+	struct pair p = pair();
+	uint64_t n = 0;
+
+	lie.pending = true;
+	while (n < 1000 && send_word(p.ab, n) == 0) {
+		n++;
+		atomic_store(&p.ab->tx.back->done, hal_tx_sent(p.ab));
+		/* the packetizer is not busy for too long */
+		dev_if(p.a)->pif_since = 0;
+	}
+	assert_int_equal(n, hal->caps.pkt_depth);
+	lie.pending = false;
+	for (uint64_t i = 0; i < n; i++)
+		assert_true(until(&p, next_is(p.ba, i)));
+	unpair(&p);
+}
+
 /* A packet from a to b that the backend would not send. */
 static void packet(struct pair *p, uint64_t head, uint64_t w1, uint64_t w2,
 		   uint64_t w3)
@@ -248,6 +269,33 @@ static void refused_peer_is_notified(void **state)
 	hal_peer_free(p.ab);
 	assert_true(until(&p, p.dead_b != 0));
 	assert_int_equal(p.dead_b, -FI_ECONNRESET);
+	unpair(&p);
+}
+
+/* The last packet to a peer that has ended has no answer: the packetizer is
+ * cleared for packets to other peers. */
+static void packet_to_the_dead_has_no_answer(void **state)
+{
+	struct pair p = pair(), q = { .a = p.a };
+	struct dev_if *dif = dev_if(p.a);
+
+	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
+	lie.pending = true;
+	assert_int_equal(send_word(p.ab, 1), 0);
+	hal_if_close(p.b);
+	p.b = NULL;
+	assert_true(until(&p, (dif->pif_since = 0, p.dead_a != 0)));
+	assert_ptr_equal(dif->pif_peer, dev_peer(p.ab));
+	errors = 0;
+	assert_true(until(&p, errors != 0));
+	assert_non_null(strstr(said, "no answer to a packet to 1:"));
+	lie.pending = false;
+	assert_null(dif->pif_peer);
+	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
+	assert_int_equal(send_word(q.ab, 2), 0);
+	assert_true(until(&q, q.ba != NULL));
+	assert_true(until(&q, next_is(q.ba, 2)));
+	hal_if_close(q.b);
 	unpair(&p);
 }
 
@@ -641,6 +689,7 @@ static void one_object_at_a_time(void **state)
 
 UNIT_MAIN(
 	DEV_TEST(peer_sends_too_much),
+	DEV_TEST(peer_releases_too_much),
 	DEV_TEST(peer_sends_reserved_types),
 	DEV_TEST(peer_hello_lies),
 	DEV_TEST(peer_of_another_version),
@@ -648,6 +697,7 @@ UNIT_MAIN(
 	DEV_TEST(peer_space_lies),
 	DEV_TEST(ends_lose_no_packet),
 	DEV_TEST(refused_peer_is_notified),
+	DEV_TEST(packet_to_the_dead_has_no_answer),
 	DEV_TEST(sleeper_finds_an_end),
 	DEV_TEST(accesses_are_ordered),
 	DEV_TEST(back_words_are_read_back),

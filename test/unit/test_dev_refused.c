@@ -194,6 +194,31 @@ static void refused_for_ever(void **state)
 	unpair(&p);
 }
 
+/* Time in which the sender makes no call is not time in which the peer refuses
+ * packets. */
+static void own_silence_is_no_refusal(void **state)
+{
+	struct pair p = stopped_pair("world=99,fifo=8,depth=16");
+	uint64_t sent = 0, got = 0, start;
+
+	fill(&p, &sent);
+	clock_ns += 60 * SECOND;
+	turn(p.a);
+	start = clock_ns;
+	while (clock_ns < start + 5 * SECOND - MS) {
+		clock_ns += MS;
+		turn(p.a);
+	}
+	assert_int_equal(lines, 0);
+	clock_ns += 2 * MS;
+	turn(p.a);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "has taken no packet for 5 s"));
+	take_all(&p, &got, sent);
+	clock_ns = 0;
+	unpair(&p);
+}
+
 /* OVERWR_BUF [D 5.2.3] is a debug bit: ACK and NACK say whether the packet was
  * delivered. The bit means that somebody else uses the page, which is logged
  * once. */
@@ -232,5 +257,6 @@ UNIT_MAIN(
 	REFUSED_TEST(pauses_double),
 	REFUSED_TEST(pauses_of_a_first_contact),
 	REFUSED_TEST(refused_for_ever),
+	REFUSED_TEST(own_silence_is_no_refusal),
 	REFUSED_TEST(overwritten),
 )

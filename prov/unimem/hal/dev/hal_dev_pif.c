@@ -442,7 +442,7 @@ void dev_wake(struct hal_peer *hp)
 {
 	struct dev_peer *peer = dev_peer(hp);
 
-	if (!dev_lives(peer) || peer->dest == 0)
+	if (!dev_lives(peer))
 		return;
 	peer->wake = true;
 	dev_backlog_add(peer);
