@@ -59,7 +59,7 @@ enum { ENGINE = 1, BOTH = 2 };		/* engine by registers; both connect */
 static bool life(struct pair *p, bool both)
 {
 	struct hal_rmem *rmem = NULL;
-	struct hal_mem *mem = NULL;
+	struct hal_mem *mem = NULL, *opened = NULL;
 	struct hal_key key;
 	void *addr;
 	bool good;
@@ -76,7 +76,10 @@ static bool life(struct pair *p, bool both)
 		return false;
 	hal_mem_key(hal, mem, &key);
 	good = until(p, hal_mem_import(p->ab, &key, &rmem) == 0) &&
-	       send_word(p->ab, 5) == 0 && until(p, next_is(p->ba, 5));
+	       send_word(p->ab, 5) == 0 && until(p, next_is(p->ba, 5)) &&
+	       hal_mem_open(hal, &key, &opened, &addr) == 0;
+	if (opened != NULL)
+		hal_mem_free(hal, opened);
 	hal_mem_free(hal, mem);
 	return good;
 }

@@ -2,8 +2,8 @@
 /*
  * test_dev_route.c - the device backend and routes to the memory of peers:
  * imports that are set up, imports that are requested and never fetched, too
- * many imports. Also transfers over a route: which are refused, and how they
- * end.
+ * many imports. Memory of the same board, which is mapped. Also transfers over
+ * a route: which are refused, and how they end.
  */
 #include "hal/dev/hal_dev_mem.h"
 #include "lib/dev_shim.h"
@@ -222,6 +222,122 @@ static void import_loads_once(void **state)
 	unpair(&p);
 }
 
+/* ---- Memory of the same board ------------------------------------------ */
+
+/* How the driver's answers to an import are reported. */
+static const struct {
+	int driver, ret;
+} answers[] = {
+	{ -ESTALE, -FI_EKEYREJECTED }, { -EACCES, -FI_EKEYREJECTED },
+	{ -ENOMEM, -FI_ENOMEM }, { -EAGAIN, -FI_EAGAIN },
+};
+
+#define ANSWERS	(sizeof(answers) / sizeof(answers[0]))
+
+/* A failed import leaves nothing, whatever the driver's answer is, and the next
+ * one succeeds. A key with another secret is another key, also while memory is
+ * imported by the right one. */
+static void imports_that_fail(void **state)
+{
+	struct pair p = pair_in("world=94");
+	struct hal_rmem *rmem = NULL, *none = NULL;
+	unsigned before = holds(p.a);
+	struct hal_mem *mem;
+	struct hal_key key;
+
+	mem = region_on(0, &key);
+	for (unsigned i = 0; i < ANSWERS; i++) {
+		fail_ioctl(HAL_KDEV_IO_IMPORT, 0, 1, answers[i].driver);
+		assert_int_equal(hal_mem_import(p.ab, &key, &none),
+				 answers[i].ret);
+		assert_null(none);
+		be_honest();
+		assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));
+		key.word[1] ^= 1;
+		assert_int_equal(hal_mem_import(p.ab, &key, &none),
+				 -FI_EKEYREJECTED);
+		key.word[1] ^= 1;
+		hal_mem_release(p.ab, rmem);
+		assert_null(dev_peer(p.ab)->rmems);
+		assert_int_equal(holds(p.a), before);
+	}
+	hal_mem_free(hal, mem);
+	unpair(&p);
+	assert_int_equal(bad_drops, 0);
+}
+
+/* The same for memory of another process that is opened for use as memory of
+ * this one. The driver prepares nothing for it, so that -EAGAIN is an error;
+ * memory of another board cannot be opened. */
+static void opened_memory_that_fails(void **state)
+{
+	struct hal_mem *mem, *far, *opened = NULL;
+	struct hal_key key, far_key;
+	void *addr = NULL;
+
+	assert_int_equal(open_hal(), 0);
+	mem = region_on(0, &key);
+	far = region_on(1, &far_key);
+	for (unsigned i = 0; i < ANSWERS; i++) {
+		fail_ioctl(HAL_KDEV_IO_IMPORT, 0, 1, answers[i].driver);
+		assert_int_equal(hal_mem_open(hal, &key, &opened, &addr),
+				 answers[i].driver == -EAGAIN ? -FI_EIO :
+				 answers[i].ret);
+		be_honest();
+	}
+	lie.map_after = 0;
+	assert_int_equal(hal_mem_open(hal, &key, &opened, &addr), -FI_ENOMEM);
+	be_honest();
+	assert_int_equal(hal_mem_open(hal, &far_key, &opened, &addr),
+			 -FI_EINVAL);
+	assert_null(opened);
+	assert_null(addr);
+	assert_int_equal(hal_mem_open(hal, &key, &opened, &addr), 0);
+	hal_mem_free(hal, opened);
+	hal_mem_free(hal, far);
+	hal_mem_free(hal, mem);
+	assert_int_equal(bad_drops, 0);
+}
+
+/* Memory of the same board is mapped once for all windows. If that fails there
+ * is no window and one line, and the next call tries again. */
+static void windows_are_mapped_once(void **state)
+{
+	struct pair p = pair_in("world=95");
+	struct hal_window win, same;
+	struct hal_rmem *rmem;
+	struct hal_mem *mem;
+	struct hal_key key;
+
+	mem = region_on(0, &key);
+	assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));
+	lie.map_after = 0;
+	lines = 0;
+	hal_mem_window(p.ab, rmem, &win);
+	assert_null(win.addr);
+	assert_true(win.bytes == 0);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "transfers are used instead"));
+	lie.map_after = 1;
+	hal_mem_window(p.ab, rmem, &win);
+	assert_non_null(win.addr);
+	assert_true(win.bytes == 4096);
+	hal_mem_window(p.ab, rmem, &same);
+	assert_ptr_equal(same.addr, win.addr);
+	assert_int_equal(lines, 1);
+	be_honest();
+	hal_mem_release(p.ab, rmem);
+	hal_mem_free(hal, mem);
+	/* a window to memory of another board would be Device memory */
+	mem = region_on(1, &key);
+	assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));
+	hal_mem_window(p.ab, rmem, &win);
+	assert_null(win.addr);
+	hal_mem_release(p.ab, rmem);
+	hal_mem_free(hal, mem);
+	unpair(&p);
+}
+
 /* ---- Transfers --------------------------------------------------------- */
 
 static struct hal_dma put(struct pair *p, struct hal_rmem *rmem, void *local)
@@ -342,6 +458,9 @@ UNIT_MAIN(
 	DEV_TEST(import_makes_room_and_fails),
 	DEV_TEST(imports_never_fetched),
 	DEV_TEST(many_imports_at_a_time),
+	DEV_TEST(imports_that_fail),
+	DEV_TEST(opened_memory_that_fails),
+	DEV_TEST(windows_are_mapped_once),
 	DEV_TEST(posts_are_checked),
 	DEV_TEST(statuses_of_nothing),
 )
