@@ -2,12 +2,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # check-coverage.sh BUILD SOURCE: what "make coverage" says after the tests, by
 # gcov: of each file the lines that ran, and the branches that were taken at
-# least once. Code that only boards run has no second test: of the device
-# backend's branches more than 90 % must be taken. GCOV: the compiler's own.
+# least once. Code that only boards run has no second test: of the branches of
+# each file in the device backend's folder more than 90 % must be taken. GCOV:
+# the compiler's own.
 set -e
 build=$1
 src=$(cd "$2" && pwd)
-must='prov/unimem/hal/hal_(dev|mmio)[a-z_]*\.c'
+folder=prov/unimem/hal/dev
+must=$(cd "$src" && find "$folder" -name '*.c' | LC_ALL=C sort)
+[ -n "$must" ] || {
+	echo "$folder has no .c file: where is the device backend?"
+	exit 1
+}
 
 # A source may have been compiled several times, a header is in many objects:
 # what one of them took is taken.
@@ -77,8 +83,7 @@ printf '%s\n' "$table" | awk '
 # a file of which nothing ran is not in the table
 passed=0
 failed=0
-for file in $(cd "$src" && find prov -name '*.c' | LC_ALL=C sort |
-	      grep -xE "$must"); do
+for file in $must; do
 	percent=$(printf '%s\n' "$table" | awk -v file="$file" '
 		$1 == file && $5 {
 			printf "%.2f", 100 * $4 / $5
@@ -97,4 +102,4 @@ for file in $(cd "$src" && find prov -name '*.c' | LC_ALL=C sort |
 done
 # alone on a line, for scripts/full.list
 echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+[ "$failed" -eq 0 ]
