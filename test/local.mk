@@ -37,8 +37,10 @@ CHECKS = \
 	test/check/check-todo.sh \
 	test/check/check-words.sh
 
-# of the tools of the tests, of the models, and of unimem_info --selftest
+# of the tools of the tests, of the models, of unimem_info --selftest, and by
+# another compiler
 TOOL_CHECKS = \
+	test/check/check-clang.sh \
 	test/check/check-gate.sh \
 	test/check/check-model.sh \
 	test/check/check-mutants.sh \
