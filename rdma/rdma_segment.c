@@ -4,11 +4,11 @@
  * buffers of a segment, and maps them for programs.
  *
  * A pointer of a program is valid until its buffer is freed, also if the
- * service of the board ends. On boards memory of the own board is opened
- * (hal_mem_open()): it is then local memory of transfers too, which the window
- * of an import is not. Else the window is mapped a second time, because it
- * lasts no longer than its import. A segment without a window, which is that of
- * another board there, has no pointer.
+ * service of the board ends. Where boards are not coherent, memory of the own
+ * board is opened (hal_mem_open()): it is then local memory of transfers too,
+ * which the window of an import is not. Else the window is mapped a second
+ * time, because it lasts no longer than its import. A segment without a window,
+ * which is that of another board there, has no pointer.
  */
 #include <errno.h>
 #include <sched.h>

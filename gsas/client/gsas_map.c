@@ -61,8 +61,8 @@ static struct process_map *map_find(const struct gsas_segment_map *s)
 	return map;
 }
 
-/* Map the segment once more in the emulation: mremap() of 0 bytes of a shared
- * mapping makes a second mapping of the same memory. */
+/* Map the segment once more where memory is coherent: mremap() of 0 bytes of a
+ * shared mapping makes a second mapping of the same memory. */
 static int map_again(const struct gsas_segment_map *s, void **at)
 {
 	*at = mremap(s->memory, 0, s->bytes, MREMAP_MAYMOVE);
@@ -76,7 +76,8 @@ static int map_again(const struct gsas_segment_map *s, void **at)
 
 /* Map the segment once more, independent of the thread and its interface. On
  * boards the driver has to know of the mapping, because it uses the memory
- * again after the last one. */
+ * again after the last one. The emulation finds the region by the import of the
+ * thread. */
 static int map_new(const struct gsas_segment_map *s, struct process_map **out)
 {
 	const struct hal_key key = { { s->key[0], s->key[1] } };

@@ -589,6 +589,51 @@ static void proc_window_of_the_dead(void **state)
 	hal_peer_free(peer);
 }
 
+/* Memory of a process on the own board, opened by its key while it is imported,
+ * is local memory of transfers; it lasts longer than the import and its
+ * owner. */
+static void proc_memory_opened(void **state)
+{
+	struct hal_dma put = { .op = HAL_DMA_PUT, .len = CT_WINDOW_BYTES };
+	struct ct_region to;
+	struct hal_mem *mem;
+	struct ct_child *c;
+	struct hal_key key;
+	struct ct_pair p;
+	struct view v;
+	void *at = NULL;
+
+	CT_NOT_NET();
+	p = ct_pair(0, 0);
+	to = ct_region(CT_WINDOW_BYTES);
+	c = ct_spawn();
+	put.peer = ct_join_child(p.a, c);
+	key = far_key(c, CT_WINDOW_BYTES);
+	ct_ask(c, NULL, 0, "fill 9");
+	v = view_of(put.peer, &key, CT_WINDOW_BYTES);
+	if (ct_caps->flags & HAL_CAP_COHERENT) {
+		assert_int_equal(hal_mem_open(ct_hal, &key, &mem, &at),
+				 -FI_ENOSYS);
+	} else {
+		assert_int_equal(hal_mem_open(ct_hal, &key, &mem, &at), 0);
+		hal_mem_release(put.peer, v.rmem);
+		ct_kill(c);
+		ct_wait_event(p.a, HAL_EV_DEAD, put.peer);
+		hal_peer_free(put.peer);
+		assert_true(ct_filled(at, CT_WINDOW_BYTES, 9));
+		put.peer = p.ab;
+		put.local = at;
+		assert_int_equal(ct_import(p.ab, &to.key, &put.rmem), 0);
+		assert_int_equal(ct_dma_run(p.a, &put), 0);
+		assert_true(ct_filled(to.addr, CT_WINDOW_BYTES, 9));
+		hal_mem_free(ct_hal, mem);
+		assert_int_equal(ct_dma_run(p.a, &put), -FI_EINVAL);
+		assert_int_equal(hal_mem_open(ct_hal, &key, &mem, &at),
+				 -FI_EKEYREJECTED);
+	}
+	hal_mem_free(ct_hal, to.mem);
+}
+
 const struct CMUnitTest ct_shared_tests[] = {
 	CT_TEST(back_sync_by_turns),
 	CT_TEST(back_sync_threads),
@@ -607,5 +652,6 @@ const struct CMUnitTest ct_shared_proc_tests[] = {
 	CT_TEST(proc_window_store),
 	CT_TEST(proc_window_atomics),
 	CT_TEST(proc_window_of_the_dead),
+	CT_TEST(proc_memory_opened),
 };
 const size_t ct_shared_proc_count = CT_COUNT(ct_shared_proc_tests);

@@ -279,10 +279,9 @@ static void transfer(const struct ends *e, uint64_t src_off, uint64_t dst_off,
 }
 
 /* Does the engine reach one end of a transfer as local memory, so that there is
- * no copy? With coherent memory it does always; on boards, if one of two
- * buffers is on the board of the process. Imports are no local memory in the
- * emulation without coherence, nor is memory of the program that is not
- * dmable. */
+ * no copy? With coherent memory it does always; else if one of two buffers is
+ * on the board of the process. Memory of the program that is not dmable is no
+ * local memory then. */
 static bool is_direct(const struct hal *hal, const int pair[2])
 {
 	const int boards[] = { -1, 0, 1, 0, 1 };	/* by index of buf */
@@ -290,8 +289,7 @@ static bool is_direct(const struct hal *hal, const int pair[2])
 
 	if (hal->caps.flags & HAL_CAP_COHERENT)
 		return true;
-	return hal->ops->mem_open != NULL && src >= 0 && dst >= 0 &&
-	       (src == 0 || dst == 0);
+	return src >= 0 && dst >= 0 && (src == 0 || dst == 0);
 }
 
 /* All transfers since the last call were direct, or all by cells. */

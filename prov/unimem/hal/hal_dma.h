@@ -50,9 +50,11 @@ static inline int hal_mem_key(struct hal *hal, struct hal_mem *mem,
  * Map a region that another process of this user allocated on the board of
  * this process. *mem is then dmable memory of this process, too, for pointers
  * and as the local memory of transfers, until hal_mem_free(), whether the
- * other process frees it or ends. 0; -FI_ENOSYS: only boards have the
- * call; -FI_EINVAL: the region is on another board; -FI_EKEYREJECTED;
- * -FI_ENOMEM. Any thread.
+ * other process frees it or ends. Its key is still the other process's. In the
+ * emulation an interface of this process must have imported the region at the
+ * time of the call. 0; -FI_ENOSYS: with HAL_CAP_COHERENT, where imports have
+ * windows instead; -FI_EINVAL: the region is on another board;
+ * -FI_EKEYREJECTED; -FI_ENOMEM. Any thread.
  */
 static inline int hal_mem_open(struct hal *hal, const struct hal_key *key,
 			       struct hal_mem **mem, void **addr)

@@ -2,8 +2,8 @@
 /*
  * hal_map.c - sealed segments of shared memory, and their mappings.
  *
- * Entry points: hal_map_get(), hal_map_put(), hal_seg_create(),
- * hal_seg_check(), hal_seg_reserve().
+ * Entry points: hal_map_get(), hal_map_hold(), hal_map_put(),
+ * hal_seg_create(), hal_seg_check(), hal_seg_reserve().
  *
  * A segment is mapped once per process, however many interfaces use it. That
  * saves memory, and where both ends of a link are in one process a race
@@ -152,6 +152,14 @@ out:
 		*out = map;
 	hal_unlock(&g_maps.lock);
 	return ret;
+}
+
+struct hal_map *hal_map_hold(struct hal_map *map)
+{
+	hal_lock(&g_maps.lock);
+	map->refs++;
+	hal_unlock(&g_maps.lock);
+	return map;
 }
 
 void hal_map_put(struct hal_map *map)

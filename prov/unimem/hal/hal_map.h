@@ -18,7 +18,8 @@ struct hal_map {
 	size_t len;			/* of the mapping and of the segment */
 	uint64_t dev, ino;		/* of the segment's file */
 	struct hal_map *next;		/* in the hash table */
-	int refs;			/* calls of hal_map_get() not undone */
+	int refs;			/* calls of hal_map_get() and
+					 * hal_map_hold() not undone */
 };
 
 /* Map a segment shared and writable, or take a reference to the mapping that
@@ -26,6 +27,9 @@ struct hal_map {
  * child does not inherit the mapping. 0; -FI_EINVAL: another size; -FI_ENOMEM;
  * a negative errno. fd stays the caller's. */
 int hal_map_get(int fd, size_t len, struct hal_map **map);
+
+/* Take one more reference to a mapping. Returns it. */
+struct hal_map *hal_map_hold(struct hal_map *map);
 
 /* Release a reference; the last one unmaps. NULL: does nothing. */
 void hal_map_put(struct hal_map *map);

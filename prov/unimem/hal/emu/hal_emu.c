@@ -93,6 +93,7 @@ static int emu_open(const struct hal_params *params, struct hal **hal)
 		hal_log(0, "no memory for the emulation");
 		return -FI_ENOMEM;
 	}
+	unm_list_init(&emu->imports);
 	emu->hal.ops = &hal_emu_ops;
 	emu->hal.params = *params;
 	emu->pid = getpid();
@@ -507,6 +508,7 @@ const struct hal_ops hal_emu_ops = {
 	.mem_adopt = emu_mem_adopt,
 	.mem_free = emu_mem_free,
 	.mem_key = emu_mem_key,
+	.mem_open = emu_mem_open,
 	.mem_import = emu_mem_import,
 	.mem_release = emu_mem_release,
 	.mem_bytes = emu_mem_bytes,

@@ -53,8 +53,8 @@ static int slot_take(struct hal_emu *emu, struct hal_mem *mem)
 	emu->nmems = max;
 found:
 	emu->mems[i].mem = mem;
+	emu->mems[i].gen++;
 	mem->index = i;
-	mem->gen = ++emu->mems[i].gen;
 	return 0;
 }
 
@@ -81,12 +81,16 @@ static int mem_back(struct hal_mem *mem, size_t bytes)
  * table. */
 static int mem_enter(struct hal_emu *emu, struct hal_mem *mem)
 {
+	uint64_t *word = mem->key.word;
 	int ret;
 
-	if (getrandom(&mem->secret, sizeof(mem->secret), 0) < 0)
+	if (getrandom(&word[1], sizeof(word[1]), 0) < 0)
 		return -errno;
 	hal_lock(&emu->lock);
 	ret = slot_take(emu, mem);
+	if (ret == 0)
+		word[0] = (uint64_t)emu->mems[mem->index].gen << 32 |
+			  mem->index;
 	hal_unlock(&emu->lock);
 	return ret;
 }
@@ -171,7 +175,7 @@ void emu_mem_free(struct hal_mem *mem)
 	hal_lock(&emu->lock);
 	emu->mems[mem->index].mem = NULL;
 	hal_unlock(&emu->lock);
-	if (emu->pid == getpid())
+	if (mem->fd >= 0 && emu->pid == getpid())
 		close(mem->fd);
 	hal_map_put(mem->map);
 	free(mem);
@@ -179,9 +183,13 @@ void emu_mem_free(struct hal_mem *mem)
 
 int emu_mem_key(struct hal_mem *mem, struct hal_key *key)
 {
-	key->word[0] = (uint64_t)mem->gen << 32 | mem->index;
-	key->word[1] = mem->secret;
+	*key = mem->key;
 	return 0;
+}
+
+static bool key_equal(const struct hal_key *a, const struct hal_key *b)
+{
+	return a->word[0] == b->word[0] && a->word[1] == b->word[1];
 }
 
 int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,
@@ -194,14 +202,86 @@ int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,
 	hal_lock(&emu->lock);
 	if (index < emu->nmems)
 		mem = emu->mems[index].mem;
-	if (mem != NULL && mem->gen == key->word[0] >> 32 &&
-	    mem->secret == key->word[1]) {
+	if (mem != NULL && mem->fd >= 0 && key_equal(&mem->key, key)) {
 		msg->bytes = mem->len;
 		msg->board = mem->board;
 		*fd = fcntl(mem->fd, F_DUPFD_CLOEXEC, 0);
 		ret = *fd < 0 ? -errno : 0;
 	}
 	hal_unlock(&emu->lock);
+	return ret;
+}
+
+/* ---- Regions of other processes, as local memory ---------------------- */
+
+/* Take a reference to the mapping of a region: one of this process, or one that
+ * an interface of this process has imported. -FI_EKEYREJECTED: neither. */
+static int open_map(struct hal_emu *emu, const struct hal_key *key,
+		    struct hal_map **map, uint32_t *board)
+{
+	struct emu_mem_msg msg;
+	int fd, ret;
+
+	ret = emu_mem_lookup(emu, key, &fd, &msg);
+	if (ret == 0) {
+		*board = msg.board;
+		ret = hal_map_get(fd, msg.bytes, map);
+		close(fd);
+		return ret;
+	}
+	hal_lock(&emu->lock);
+	unm_list_for_each(pos, &emu->imports) {
+		struct hal_rmem *rmem =
+			unm_container(pos, struct hal_rmem, imported);
+
+		if (ret != -FI_EKEYREJECTED || !key_equal(&rmem->key, key))
+			continue;
+		*board = rmem->board;
+		*map = hal_map_hold(rmem->map);
+		ret = 0;
+	}
+	hal_unlock(&emu->lock);
+	return ret;
+}
+
+/* A key does not name its owner, so a region of another process has to be
+ * imported before. */
+int emu_mem_open(struct hal *hal, const struct hal_key *key,
+		 struct hal_mem **out, void **addr)
+{
+	struct hal_emu *emu = (struct hal_emu *)hal;
+	struct hal_mem *mem;
+	int ret;
+
+	if (hal->caps.flags & HAL_CAP_COHERENT)
+		return -FI_ENOSYS;
+	mem = calloc(1, sizeof(*mem));
+	if (mem == NULL)
+		return -FI_ENOMEM;
+	mem->emu = emu;
+	mem->key = *key;
+	mem->fd = -1;
+	ret = open_map(emu, key, &mem->map, &mem->board);
+	if (ret != 0)
+		goto err_free;
+	ret = -FI_EINVAL;
+	if (mem->board != (uint32_t)hal->own_board)
+		goto err_map;
+	mem->addr = mem->map->addr;
+	mem->len = mem->map->len;
+	hal_lock(&emu->lock);
+	ret = slot_take(emu, mem);
+	hal_unlock(&emu->lock);
+	if (ret != 0)
+		goto err_map;
+	*out = mem;
+	*addr = mem->addr;
+	return 0;
+
+err_map:
+	hal_map_put(mem->map);
+err_free:
+	free(mem);
 	return ret;
 }
 
@@ -226,11 +306,6 @@ static bool mem_covers(struct hal_emu *emu, const void *addr, uint64_t len)
 
 /* ---- Regions of peers ------------------------------------------------ */
 
-static bool key_equal(const struct hal_key *a, const struct hal_key *b)
-{
-	return a->word[0] == b->word[0] && a->word[1] == b->word[1];
-}
-
 static struct hal_rmem *rmem_find(struct emu_peer *peer,
 				  const struct hal_key *key)
 {
@@ -243,11 +318,17 @@ static struct hal_rmem *rmem_find(struct emu_peer *peer,
 
 static void rmem_drop(struct hal_rmem *rmem)
 {
+	struct hal_emu *emu = emu_if(rmem->peer->p.hif)->emu;
 	struct hal_rmem **at = &rmem->peer->rmems;
 
 	while (*at != rmem)
 		at = &(*at)->next;
 	*at = rmem->next;
+	if (rmem->map != NULL) {
+		hal_lock(&emu->lock);
+		unm_list_remove(&rmem->imported);
+		hal_unlock(&emu->lock);
+	}
 	hal_map_put(rmem->map);
 	free(rmem);
 }
@@ -335,6 +416,24 @@ int emu_mem_import(struct hal_peer *hp, const struct hal_key *key,
 	return ret;
 }
 
+/* Map the region of an answer, and let emu_mem_open() find it. */
+static int rmem_map(struct hal_rmem *rmem, const struct emu_mem_msg *msg,
+		    int fd)
+{
+	struct hal_emu *emu = emu_if(rmem->peer->p.hif)->emu;
+	int ret;
+
+	ret = hal_map_get(fd, msg->bytes, &rmem->map);
+	if (ret != 0)
+		return ret;
+	rmem->bytes = msg->bytes;
+	rmem->board = msg->board;
+	hal_lock(&emu->lock);
+	unm_list_append(&emu->imports, &rmem->imported);
+	hal_unlock(&emu->lock);
+	return 0;
+}
+
 /* The peer may send anything: each field is checked. */
 void emu_mem_reply(struct emu_peer *peer, const struct emu_mem_msg *msg,
 		   const struct emu_fds *fds)
@@ -354,13 +453,11 @@ void emu_mem_reply(struct emu_peer *peer, const struct emu_mem_msg *msg,
 	else
 		ret = hal_seg_check(fds->fd[0], msg->bytes);
 	if (ret == 0)
-		ret = hal_map_get(fds->fd[0], msg->bytes, &rmem->map);
+		ret = rmem_map(rmem, msg, fds->fd[0]);
 	if (ret != 0 && ret != -FI_EKEYREJECTED)
 		hal_log(0, "cannot import %llu bytes of interface %u:%u: %s",
 			(unsigned long long)msg->bytes, peer->p.addr.board,
 			peer->p.addr.iface, strerror(-ret));
-	rmem->bytes = msg->bytes;
-	rmem->board = msg->board;
 	rmem->status = ret;
 }
 

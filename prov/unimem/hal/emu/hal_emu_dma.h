@@ -14,6 +14,8 @@ int emu_mem_adopt(struct hal *hal, int fd, void *addr, size_t bytes,
 		  struct hal_mem **mem);
 void emu_mem_free(struct hal_mem *mem);
 int emu_mem_key(struct hal_mem *mem, struct hal_key *key);
+int emu_mem_open(struct hal *hal, const struct hal_key *key,
+		 struct hal_mem **mem, void **addr);
 int emu_mem_import(struct hal_peer *hp, const struct hal_key *key,
 		   struct hal_rmem **rmem);
 void emu_mem_release(struct hal_rmem *rmem);

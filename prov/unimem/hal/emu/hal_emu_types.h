@@ -50,18 +50,19 @@
 
 /* ---- Device ---------------------------------------------------------- */
 
-/* A local dmable region, from hal_mem_alloc() or hal_mem_adopt() to
- * hal_mem_free(); constant. */
+/* A local dmable region, from hal_mem_alloc(), hal_mem_adopt() or
+ * hal_mem_open() to hal_mem_free(); constant. */
 struct hal_mem {
 	struct hal_emu *emu;
 	struct hal_map *map;		/* NULL: memory of hal_mem_adopt() */
 	void *addr;			/* where the region is mapped ... */
 	size_t len;			/* ... and its bytes */
-	uint64_t secret;		/* random second word of the key */
+	struct hal_key key;		/* of hal_mem_open(): the owner's, which
+					 * opens nothing in this process */
 	uint32_t index;			/* entry of emu->mems[] */
-	uint32_t gen;			/* of the entry; both are in the key */
 	uint32_t board;			/* whose memory it is */
-	int fd;				/* memfd of the region */
+	int fd;				/* memfd of the region; -1: of
+					 * hal_mem_open() */
 };
 
 /* An entry of the table of local regions. */
@@ -83,13 +84,17 @@ struct emu_model {
 };
 
 /* The device: one per process, from hal_get() to hal_put(). Constant after it
- * is opened, except for mems and ifs_opened; any thread may read it. */
+ * is opened, except for mems, imports and ifs_opened; any thread may read
+ * it. */
 struct hal_emu {
 	struct hal hal;			/* must be first */
 	struct emu_geo geo;		/* of all links of this process */
-	struct hal_lock lock;		/* guards mems, nmems */
+	struct hal_lock lock;		/* guards mems, nmems, imports */
 	struct emu_mem_slot *mems;	/* local dmable regions */
 	uint32_t nmems;			/* entries of mems[], also free ones */
+	struct unm_list imports;	/* hal_rmem.imported of all regions that
+					 * interfaces of the process have
+					 * imported */
 	pid_t pid;			/* process that opened the device; a
 					 * forked child has another */
 	int pidfd;			/* of this process, sent to peers */
@@ -191,6 +196,7 @@ struct emu_fds {
 struct hal_rmem {
 	struct emu_peer *peer;
 	struct hal_rmem *next;		/* in peer->rmems, newest first */
+	struct unm_list imported;	/* in hal_emu.imports, if map is set */
 	struct hal_key key;
 	struct hal_map *map;		/* NULL: not imported */
 	uint64_t bytes;			/* size, from the reply */
