@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The example of the mailbox on two nodes, as a user runs it, and plain reads,
+# The example of the mailbox on four nodes, as a user runs it, and plain reads,
 # writes and selects of Python: in both profiles of the emulation and on the
 # register model. The daemons start by themselves, and are gone when nobody
 # needs them any more; no file is left. Wrong options of unimem-mailboxd end in
@@ -40,7 +40,7 @@ daemons()
 	while read -r f; do
 		[ "$(readlink "${f%cmdline}ns/net")" = "$own" ] &&
 			tr '\0' ' ' <"$f" |
-			grep -q 'unimem-mailboxd --auto --board [01] ' &&
+			grep -q 'unimem-mailboxd --auto --board [0-3] ' &&
 			basename "${f%/cmdline}"
 	done 2>/dev/null
 }
@@ -55,17 +55,34 @@ gone()
 	bad "daemons are left"
 }
 
-# example SETTING...: the messages of one node come back from the other one
+# example SETTING...: each node sends to the next one, all at once, and all
+# messages come back
 example()
 {
 	setting=$*
-	FI_UNIMEM_BOARD=1 $run "$ping" listen 500 >out1 2>err1 &
-	FI_UNIMEM_BOARD=0 $run "$ping" 1 500 >out 2>err ||
-		bad "exit code $?"
-	wait $! || bad "listen: exit code $?"
-	[ "$(cat out)" = "500 of 500 messages came back" ] || bad "ping says"
-	grep -q '^round trip: [0-9.]* us$' err || bad "no round trip"
-	[ ! -s err1 ] || { cat err1; bad "listen complains"; }
+	listeners=
+	pings=
+	codes=
+	for n in 0 1 2 3; do
+		FI_UNIMEM_BOARD=$n $run "$ping" listen 100 >out$n 2>err$n &
+		listeners="$listeners $!"
+		FI_UNIMEM_BOARD=$n $run "$ping" $(((n + 1) % 4)) 100 \
+			>pong$n 2>time$n &
+		pings="$pings $!"
+	done
+	for pid in $listeners $pings; do
+		wait "$pid" || codes="$codes $?"
+	done
+	for n in 0 1 2 3; do
+		cat out$n err$n pong$n time$n >out
+		: >err
+		if [ "$(cat pong$n)" != "100 of 100 messages came back" ] ||
+		   ! grep -q '^round trip: [0-9.]* us$' time$n ||
+		   [ -s out$n ] || [ -s err$n ]; then
+			bad "node $n"
+		fi
+	done
+	[ -z "$codes" ] || bad "exit codes$codes"
 	# qemu-user's libraries are not those of this machine's Python
 	if [ -z "$run" ]; then
 		python3 -B "$select" "$library" >out 2>err || bad "select"
@@ -85,9 +102,9 @@ refused()
 	fi
 }
 
-[ -z "$(daemons)" ] || skip "nodes 0 and 1 have daemons already"
+[ -z "$(daemons)" ] || skip "nodes 0 to 3 have daemons already"
 UNIMEM_MAILBOXD=$daemon
-FI_UNIMEM_BOARDS=2
+FI_UNIMEM_BOARDS=4
 export UNIMEM_MAILBOXD FI_UNIMEM_BOARDS
 unset FI_UNIMEM_BOARD
 
@@ -99,7 +116,7 @@ unset FI_UNIMEM_PROFILE
 refused "give a number" --board x
 refused "give a number from 0 to 3600000" --linger 3600001
 refused "unexpected argument" rest
-refused "no board 2" --board 2
+refused "no board 4" --board 4
 export FI_UNIMEM_HAL=sim FI_UNIMEM_SIM=world=$$
 example sim
 for f in /dev/shm/*unimem*; do
