@@ -28,6 +28,8 @@ libunimem_malloc_la_SOURCES = \
 	prov/unimem/hal/hal_lock.h \
 	prov/unimem/hal/hal_log.c \
 	prov/unimem/hal/hal_log.h \
+	prov/unimem/hal/hal_pid.c \
+	prov/unimem/hal/hal_pid.h \
 	prov/unimem/util/unm_arena.h \
 	prov/unimem/util/unm_span.c \
 	prov/unimem/util/unm_span.h

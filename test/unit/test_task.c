@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_task.c - names of processes (hal_task.c): a name opens the process that
- * it was made for, and no other process with the same id.
+ * it was made for, and no other process with the same id. The id of this
+ * process (hal_pid.c), also in forked children.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "hal/hal_pid.h"
 #include "hal/hal_task.h"
 #include "lib/unit.h"
 
@@ -122,8 +124,32 @@ static void test_leaves_no_descriptor(void **state)
 	close(fd);
 }
 
+/* Is the id right, each time, in this process and in so many generations of
+ * children? */
+static bool id_is_right(int generations)
+{
+	bool right = hal_pid() == getpid() && hal_pid() == getpid();
+	int status = 0;
+	pid_t pid;
+
+	if (!right || generations == 0)
+		return right;
+	pid = fork();
+	if (pid == 0)
+		_exit(id_is_right(generations - 1) ? 0 : 1);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static void test_id_of_children(void **state)
+{
+	(void)state;
+	assert_true(id_is_right(3));
+	assert_true(id_is_right(1));
+}
+
 UNIT_MAIN(
 	cmocka_unit_test(test_opens_the_process),
 	cmocka_unit_test(test_refuses_another_process),
 	cmocka_unit_test(test_leaves_no_descriptor),
+	cmocka_unit_test(test_id_of_children),
 )

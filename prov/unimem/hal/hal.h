@@ -27,6 +27,7 @@
  * further up in this list only:
  *
  *   hal_export.h       marks exported functions
+ *   hal_pid.c          the id of this process
  *   hal_lock.c         lock between the threads of a process
  *   hal_log.c          log lines *
  *   hal_param.c        parameters from the environment *

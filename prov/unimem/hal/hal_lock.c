@@ -6,9 +6,9 @@
  */
 #include <sched.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "hal/hal_lock.h"
+#include "hal/hal_pid.h"
 
 /* After so many failed attempts a waiting thread yields the processor. */
 #define SPINS		32
@@ -21,7 +21,7 @@
  */
 void hal_lock(struct hal_lock *lock)
 {
-	int self = (int)getpid();
+	int self = (int)hal_pid();
 
 	for (int spins = 0; ; spins++) {
 		int seen = 0;

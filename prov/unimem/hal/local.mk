@@ -115,6 +115,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_param.h \
 	prov/unimem/hal/hal_peer.c \
 	prov/unimem/hal/hal_peer.h \
+	prov/unimem/hal/hal_pid.c \
+	prov/unimem/hal/hal_pid.h \
 	prov/unimem/hal/hal_process.h \
 	prov/unimem/hal/hal_task.c \
 	prov/unimem/hal/hal_task.h \

@@ -16,6 +16,7 @@
 #include "hal/hal_board.h"
 #include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
+#include "hal/hal_pid.h"
 #include "hal/sim/hal_sim.h"
 #include "hal/sim/hal_sim_box.h"
 #include "hal/sim/hal_sim_cdma.h"
@@ -288,7 +289,7 @@ static int sim_open(const struct hal_platform *platform, uint32_t board,
 
 static bool inherited(const struct sim_mm *mm)
 {
-	return mm->w->pid != getpid();
+	return mm->w->pid != hal_pid();
 }
 
 /* Close in a forked child: free what is private only. */
