@@ -504,8 +504,9 @@ static void collect(struct sim_world *w, struct sim_fifo *fifo,
 	}
 }
 
-/* Let operations that are due reach the FIFO. It is cheap if there are none. */
-static void collect_due(struct sim_world *w, struct sim_fifo *fifo)
+/* Let operations that are due reach the FIFO. False: there were none, which
+ * takes little time. */
+static bool collect_due(struct sim_world *w, struct sim_fifo *fifo)
 {
 	uint64_t boards, cur;
 
@@ -513,10 +514,11 @@ static void collect_due(struct sim_world *w, struct sim_fifo *fifo)
 	if (cur != 0)
 		help(w, fifo, cur);
 	if (atomic_load_explicit(&fifo->expect, memory_order_relaxed) == 0)
-		return;
+		return cur != 0;
 	boards = atomic_exchange(&fifo->expect, 0);
 	for (; boards != 0; boards &= boards - 1)
 		collect(w, fifo, (uint32_t)__builtin_ctzll(boards));
+	return true;
 }
 
 /* The value of two cells. */
@@ -527,11 +529,21 @@ static uint64_t get_cells(const _Atomic uint64_t *cell)
 	       atomic_load_explicit(&cell[1], memory_order_relaxed) << 32;
 }
 
+/* Has a word arrived? The clock is read only if the last reading does not
+ * answer it: the words of a packet arrive together. */
+static bool arrived(struct sim_mm *mm, uint64_t due)
+{
+	if (due > mm->seen)
+		mm->seen = sim_now(mm->w);
+	return due <= mm->seen;
+}
+
 /* Dequeue a word. False: the FIFO is empty, or under the timing model the word
  * has not arrived yet. */
-static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
+static bool dequeue(struct sim_mm *mm, struct sim_fifo *fifo,
 		    uint64_t data[2])
 {
+	const struct sim_world *w = mm->w;
 	uint64_t head = atomic_load_explicit(&fifo->head,
 					     memory_order_relaxed);
 
@@ -544,7 +556,7 @@ static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
 						 memory_order_acquire))
 			return false;
 		if (w->par.timed &&
-		    get_cells(&fifo->due[at * SIM_DUE_CELLS]) > sim_now(w))
+		    !arrived(mm, get_cells(&fifo->due[at * SIM_DUE_CELLS])))
 			return false;
 		data[0] = get_cells(&fifo->cell[at * SIM_CELLS]);
 		data[1] = get_cells(&fifo->cell[at * SIM_CELLS + 2]);
@@ -555,12 +567,11 @@ static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
 bool sim_mif_read(struct sim_mm *mm, struct sim_box box, uint64_t w[2])
 {
 	struct sim_fifo *fifo = &mm->w->board[box.board]->fifo[box.n];
-	bool any = dequeue(mm->w, fifo, w);
+	uint64_t before = mm->seen;
+	bool any = dequeue(mm, fifo, w);
 
-	if (!any) {
-		collect_due(mm->w, fifo);
-		any = dequeue(mm->w, fifo, w);
-	}
+	if (!any && collect_due(mm->w, fifo))
+		any = dequeue(mm, fifo, w);
 	mm->half = any ? (mm->half + 1) % HAL_MIF_PKT_WORDS : 0;
 	mm->unseen = any && mm->half == 0;
 	if (any)
@@ -568,10 +579,13 @@ bool sim_mif_read(struct sim_mm *mm, struct sim_box box, uint64_t w[2])
 	w[0] = mm->w->par.empty == SIM_EMPTY_BEEF ? HAL_MIF_EMPTY_BEEF :
 						    HAL_MIF_EMPTY;
 	w[1] = w[0];
-	if (++mm->idle % 64 == 0)
+	if (++mm->idle % 64 == 0) {
 		sim_sweep(mm);
-	else if (mm->w->par.timed)
-		sim_store_sweep(mm, sim_now(mm->w));
+	} else if (mm->w->par.timed) {
+		if (mm->seen == before)
+			mm->seen = sim_now(mm->w);
+		sim_store_sweep(mm, mm->seen);
+	}
 	return false;
 }
 

@@ -112,6 +112,8 @@ struct sim_mm {
 	struct hal_time_path path;	/* packets and stores of this file */
 	uint64_t begun;			/* ns: when the first register of a
 					 * packet was written */
+	uint64_t seen;			/* ns: the clock, as a read of a mailbox
+					 * found it last */
 	struct hal_time_queue queue;	/* its transfers, */
 	struct hal_time_run run;	/* and the one of its engine's
 					 * registers */

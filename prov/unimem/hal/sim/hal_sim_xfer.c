@@ -25,17 +25,18 @@ static void move(struct sim_world *w, struct sim_xfer *x, uint64_t n)
 	x->moved += n;
 }
 
-static void end(struct sim_mm *mm, struct sim_xfer *x, uint32_t state)
+static void end(struct sim_mm *mm, struct sim_xfer *x, uint32_t state,
+		uint64_t now)
 {
 	if (mm->w->par.timed)
-		hal_time_over(&mm->queue, &x->run, sim_now(mm->w));
+		hal_time_over(&mm->queue, &x->run, now);
 	x->state = state;
 	x->ended = ++mm->ends;
 }
 
 /* Is it a transfer from or to a dead board? It fails at once, or when the
  * driver knows of the death. */
-static bool lost(struct sim_mm *mm, struct sim_xfer *x)
+static bool lost(struct sim_mm *mm, struct sim_xfer *x, uint64_t now)
 {
 	const uint32_t boards[] = { hal_gaddr_board(x->x.src),
 				    hal_gaddr_board(x->x.dst) };
@@ -48,7 +49,7 @@ static bool lost(struct sim_mm *mm, struct sim_xfer *x)
 		if (death == SIM_DEAD_ABORTS ||
 		    sim_known_dead(mm->w, boards[i])) {
 			x->error = HAL_CDMA_SR_DECERR;
-			end(mm, x, HAL_KDEV_FAILED);
+			end(mm, x, HAL_KDEV_FAILED, now);
 		}
 		return true;
 	}
@@ -56,15 +57,16 @@ static bool lost(struct sim_mm *mm, struct sim_xfer *x)
 }
 
 /* May it end? */
-static bool is_due(struct sim_mm *mm, const struct sim_xfer *x)
+static bool is_due(const struct sim_mm *mm, const struct sim_xfer *x,
+		   uint64_t now)
 {
 	const struct sim_params *par = &mm->w->par;
 
 	return (par->dma == 0 && !par->timed) ||
-	       sim_now(mm->w) >= (par->timed ? x->run.due : x->due);
+	       now >= (par->timed ? x->run.due : x->due);
 }
 
-static void step(struct sim_mm *mm, struct sim_xfer *x)
+static void step(struct sim_mm *mm, struct sim_xfer *x, uint64_t now)
 {
 	struct sim_world *w = mm->w;
 	uint64_t n = x->x.size - x->moved;
@@ -72,23 +74,23 @@ static void step(struct sim_mm *mm, struct sim_xfer *x)
 	if (n > STEP)
 		n = STEP;
 	x->state = HAL_KDEV_STARTED;
-	if (lost(mm, x))
+	if (lost(mm, x, now))
 		return;
 	if (x->error != 0) {
-		if (is_due(mm, x))
-			end(mm, x, HAL_KDEV_FAILED);
+		if (is_due(mm, x, now))
+			end(mm, x, HAL_KDEV_FAILED, now);
 		return;
 	}
 	if (w->par.mutant == SIM_MUTANT_EARLY && x->moved + n == x->x.size) {
 		x->late = n;
-		end(mm, x, HAL_KDEV_COMPLETED);
+		end(mm, x, HAL_KDEV_COMPLETED, now);
 		return;
 	}
 	move(w, x, n);
 	if (x->moved != x->x.size)
 		return;
-	if (is_due(mm, x))
-		end(mm, x, HAL_KDEV_COMPLETED);
+	if (is_due(mm, x, now))
+		end(mm, x, HAL_KDEV_COMPLETED, now);
 }
 
 static void forget(struct sim_mm *mm, struct sim_xfer *x)
@@ -115,7 +117,7 @@ static void move_late(struct sim_mm *mm, struct sim_xfer *x)
 
 /* Timing model: the transfer to continue next. A transfer whose bytes are there
  * ends when it is due, and else does not delay the bytes of those behind it. */
-static struct sim_xfer *next_timed(struct sim_mm *mm)
+static struct sim_xfer *next_timed(struct sim_mm *mm, uint64_t now)
 {
 	struct sim_xfer *next = NULL;
 
@@ -123,7 +125,7 @@ static struct sim_xfer *next_timed(struct sim_mm *mm)
 		struct sim_xfer *x = unm_container(pos, struct sim_xfer,
 						   run.list);
 
-		if (is_due(mm, x))
+		if (is_due(mm, x, now))
 			return x;
 		if (next == NULL && x->moved != x->x.size)
 			next = x;
@@ -133,7 +135,7 @@ static struct sim_xfer *next_timed(struct sim_mm *mm)
 
 void sim_xfer_run(struct sim_mm *mm)
 {
-	uint64_t n = 0, which;
+	uint64_t n = 0, which, now;
 	struct sim_xfer *x;
 
 	for (uint32_t i = 0; i < mm->w->par.xfers; i++) {
@@ -142,16 +144,18 @@ void sim_xfer_run(struct sim_mm *mm)
 	}
 	if (n == 0)
 		return;
+	/* one reading: the model's own time is to be short */
+	now = sim_now(mm->w);
 	if (mm->w->par.timed) {
-		x = next_timed(mm);
+		x = next_timed(mm, now);
 		if (x != NULL)
-			step(mm, x);
+			step(mm, x, now);
 		return;
 	}
 	which = sim_below(mm, (long)n);
 	for (uint32_t i = 0; i < mm->w->par.xfers; i++) {
 		if (under_way(&mm->xfers[i]) && which-- == 0) {
-			step(mm, &mm->xfers[i]);
+			step(mm, &mm->xfers[i], now);
 			return;
 		}
 	}
@@ -229,7 +233,7 @@ static struct sim_xfer *oldest(struct sim_mm *mm)
 {
 	struct sim_xfer *first = NULL;
 
-	for (uint32_t i = 0; i < mm->w->par.xfers; i++) {
+	for (uint32_t i = 0; i < mm->w->par.xfers && mm->nxfers != 0; i++) {
 		struct sim_xfer *x = &mm->xfers[i];
 
 		if (x->x.id != 0 && x->ended != 0 &&
@@ -274,7 +278,7 @@ int sim_xfer_cancel(struct sim_mm *mm, uint64_t id)
 		struct sim_xfer *x = &mm->xfers[i];
 
 		if (under_way(x) && (id == 0 || x->x.id == id))
-			end(mm, x, HAL_KDEV_CANCELLED);
+			end(mm, x, HAL_KDEV_CANCELLED, sim_now(mm->w));
 	}
 	return 0;
 }
