@@ -14,7 +14,9 @@
  * 1, 2, 4 ... CELLS (32) cells of 4 KiB, 8 KiB ... MAXCELL (32M) each, and a
  * message of BYTES (256M) or of PIECES_MAX cells, whichever is less, but of two
  * cells at least. A line "ring_N CELL ..." is the bandwidth through N cells.
- * The bytes of the last cell are compared.
+ * The bytes of each piece differ from those of the pieces before it, and are
+ * compared: the first and the last ones of each, all of the last piece. So a
+ * packet that overtakes its data is noticed.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -31,13 +33,17 @@
 #define CELLS_MAX	32
 #define CELL_MIN	(4 * UNM_KIB)
 #define PIECES_MAX	4096		/* most cells of a message */
+#define SHIFTS		(2 * CELLS_MAX)	/* pieces with different bytes */
+#define STEP		64		/* bytes between the starts of two */
+#define ENDS		64		/* bytes of an end that are compared */
 #define PATIENCE	30.0		/* seconds for a message */
 
 static struct hal *hal;
 static struct hal_if *tx, *rx;
 static struct hal_peer *to, *from;	/* rx as tx sees it, and reverse */
 static struct hal_peer *back;		/* tx as rx reaches it */
-static struct hal_mem *mem[2];		/* a cell of the sender, the ring */
+static struct hal_mem *mem[2];		/* a cell of the sender and SHIFTS steps
+					 * more; the ring */
 static void *source, *ring;
 static struct hal_rmem *rmem;		/* the ring as tx reaches it */
 static size_t total = 256 * UNM_MIB, max_cell = 32 * UNM_MIB;
@@ -107,7 +113,8 @@ static void open_all(void)
 		service();
 		in_time(t0, "the connection does not come up");
 	}
-	if (hal_mem_alloc(hal, -1, max_cell, &mem[0], &source) ||
+	if (hal_mem_alloc(hal, -1, max_cell + SHIFTS * STEP, &mem[0],
+			  &source) ||
 	    hal_mem_alloc(hal, -1, max_cell * max_cells, &mem[1], &ring))
 		fail("no memory", 0);
 	/* the first touch of the memory is not measured */
@@ -134,6 +141,22 @@ static void close_all(void)
 }
 
 /* ---- A message --------------------------------------------------------- */
+
+/* The bytes of a piece. No other piece that may be in the cell has them. */
+static char *piece_at(size_t piece)
+{
+	return (char *)source + piece % SHIFTS * STEP;
+}
+
+/* Compare the ends of a piece that the receiver has copied. */
+static void check_ends(size_t piece)
+{
+	const char *want = piece_at(piece);
+
+	if (memcmp(sink, want, ENDS) ||
+	    memcmp(sink + cell - ENDS, want + cell - ENDS, ENDS))
+		fail("wrong data", 0);
+}
 
 static void notify(struct hal_if *hif, struct hal_peer *peer)
 {
@@ -170,6 +193,7 @@ static void *receive(void *arg)
 		there += notified(rx, from);
 		for (; taken < there; taken++) {
 			memcpy(sink, (char *)ring + taken % cells * cell, cell);
+			check_ends(taken);
 			notify(rx, back);
 		}
 	}
@@ -180,8 +204,9 @@ static void *receive(void *arg)
 static bool write_cell(size_t piece)
 {
 	struct hal_dma dma = {
-		.op = HAL_DMA_PUT, .peer = to, .rmem = rmem, .local = source,
-		.raddr = piece % cells * cell, .len = cell,
+		.op = HAL_DMA_PUT, .peer = to, .rmem = rmem,
+		.local = piece_at(piece), .raddr = piece % cells * cell,
+		.len = cell,
 	};
 	int ret = hal_dma_post(tx, &dma, piece);
 
@@ -237,13 +262,13 @@ static void message(int n, size_t bytes)
 		pieces = PIECES_MAX;
 	if (pieces < 2)
 		pieces = 2;
-	unm_fill(source, cell - UNM_GUARD, bytes + n);
+	unm_fill(source, cell + SHIFTS * STEP - UNM_GUARD, bytes + n);
 	memset(sink, 0, cell);
 	if (pthread_create(&thread, NULL, receive, NULL))
 		fail("no thread", 0);
 	s = send_all();
 	pthread_join(thread, NULL);
-	if (memcmp(sink, source, cell))
+	if (memcmp(sink, piece_at(pieces - 1), cell))
 		fail("wrong data", 0);
 	snprintf(name, sizeof(name), "ring_%d", n);
 	unm_row(name, bytes, pieces * cell / s / 1e6, "MB/s");
