@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_stream.c - a streamed message whose sender stops sending: the receiver
- * reads the rest by itself.
+ * reads the rest by itself. And the lengths of the pieces that a sender sends.
  *
- * The sender is a bare interface (raw_peer.h), which sends exactly the pieces
- * that a test wants; docs/protocol.md, section 7.
+ * The other side is a bare interface (raw_peer.h), which sends exactly the
+ * pieces that a test wants, and releases them one by one; docs/protocol.md,
+ * section 7.
  */
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_space.h"
 #include "core/unm_stats.h"
 #include "core/unm_way.h"
 #include "lib/ep_xfer.h"
@@ -464,6 +466,80 @@ static void test_no_patience(void **state)
 	talk_end(&t);
 }
 
+/* ---- Lengths of pieces --------------------------------------------------- */
+
+/* The endpoint sends a stream of len bytes behind a short message, so that its
+ * pieces do not begin at a multiple of their length in the receive space. The
+ * bare interface has asked for it. */
+static struct talk stream(const char *out, size_t len)
+{
+	struct talk t = talk();
+	uint64_t w[UNM_WIRE_WORDS_MAX], head;
+
+	EP_OK(fi_inject(t.v->ep, out, 200, t.vr));
+	EP_OK(fi_send(t.v->ep, out, len, NULL, t.vr, t.in));
+	assert_int_equal(next(&t, w), UNM_WIRE_EAGER);
+	head = raw_expect(t.r, UNM_WIRE_RTS, w);
+	assert_int_equal(hal_head_type(head), UNM_WIRE_RTS);
+	w[0] = w[1];
+	w[1] = TOKEN;
+	w[2] = len;
+	raw_send(t.r, hal_head(UNM_WIRE_CTS, 0), w, 3, NULL, 0);
+	/* messages need credits too */
+	hal_rx_back(t.r->peer, UNM_PEER_BACK_LIMIT, 1000000);
+	return t;
+}
+
+static struct unm_peer *peer_of(const struct talk *t)
+{
+	struct unm_list *peers = &((struct unm_ep *)t->v->ep)->peers;
+
+	return unm_container(peers->next, struct unm_peer, all);
+}
+
+/* The receiver releases each piece when it has copied it, and the sender
+ * notices each release: still all pieces have their full length. */
+static void test_pieces_stay_long(void **state)
+{
+	enum { BYTES = 4 << 20 };
+	char *out = ep_alloc(BYTES);
+	struct talk t = stream(out, BYTES);
+	uint32_t piece = ((struct unm_ep *)t.v->ep)->piece_max;
+	uint64_t w[UNM_WIRE_WORDS_MAX], n = 0;
+
+	for (uint64_t got = 0; got < BYTES; n++) {
+		raw_expect(t.r, UNM_WIRE_DATA, w);
+		got += w[1] >> 32;
+		raw_step();
+	}
+	assert_in_range(n, BYTES / piece, BYTES / piece + 16);
+	talk_end(&t);
+}
+
+/* Messages take all of the receive space that becomes free, while there is
+ * enough for a short piece now and then: the stream goes on. */
+static void test_messages_do_not_starve_a_stream(void **state)
+{
+	enum { BYTES = 40000, ROUNDS = 100000 };
+	char *out = ep_alloc(BYTES);
+	struct talk t = stream(out, BYTES);
+	uint64_t head, got = 0;
+
+	for (int i = 0; i < ROUNDS && got < BYTES; i++) {
+		while (unm_peer_find_space(peer_of(&t), 2048) !=
+		       UNM_SPACE_NONE &&
+		       fi_inject(t.v->ep, out, 2048, t.vr) == 0)
+			;
+		const struct hal_cell *cell = raw_next(t.r, &head);
+
+		if (hal_head_type(head) == UNM_WIRE_DATA)
+			got += hal_cell_word(cell, 1) >> 32;
+		raw_step();
+	}
+	assert_int_equal(got, BYTES);
+	talk_end(&t);
+}
+
 /* ---- Asleep -------------------------------------------------------------- */
 
 /* A receiver that sleeps would not be woken by pieces: it reads first. */
@@ -525,6 +601,8 @@ UNIT_MAIN(
 	RAW_TEST_INSIDE(test_the_faster_way_is_taken),
 	RAW_TEST_INSIDE(test_two_ways_at_once_do_not_count),
 	RAW_TEST_INSIDE(test_no_patience),
+	RAW_TEST_INSIDE(test_pieces_stay_long),
+	RAW_TEST_INSIDE(test_messages_do_not_starve_a_stream),
 	RAW_TEST_INSIDE(test_sleepers_do_not_wait_for_pieces),
 	RAW_TEST_INSIDE(test_no_wait_object_waits_for_pieces),
 )

@@ -27,8 +27,10 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-#define UNM_STREAM_MIN	1024	/* bytes of a piece while a longer one does not
-				 * fit the free receive space */
+#define UNM_STREAM_MIN	1024	/* bytes of a piece while other sends take the
+				 * receive space that becomes free */
+#define UNM_STREAM_WAIT	16	/* packets that the peer releases before such a
+				 * short piece is sent */
 #define UNM_STREAM_BURST 16	/* pieces per call of unm_send_progress() */
 #define UNM_BACKLOG_POLLS 64	/* one of so many calls tries a send although
 				 * the peer has released nothing */
@@ -478,6 +480,7 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 	op->peer_token = m->peer_token;
 	op->sent = 0;
 	op->wanted = m->len;
+	op->waits = false;
 	unm_list_remove(&op->link);
 	unm_list_append(&peer->streams, &op->link);
 	peer->ep->stats->tx_stream++;
@@ -514,6 +517,39 @@ static int unm_stream_refuse(struct unm_peer *peer, struct unm_tx_op *op)
 	return 1;
 }
 
+/*
+ * Free receive space for a piece of *len bytes, or UNM_SPACE_NONE. The piece
+ * waits for space to become free instead of being cut at once: the peer
+ * releases extents one by one, so a short piece would be followed by a short
+ * piece in each lap of the ring. Other sends may take each extent first: then
+ * the piece is cut, after a wait of so many packets that short pieces in the
+ * ring add up to a long one.
+ */
+static uint32_t unm_stream_space(struct unm_peer *peer, struct unm_tx_op *op,
+				 uint32_t *len)
+{
+	uint32_t off = unm_peer_find_space(peer, *len);
+	uint64_t released;
+
+	if (off != UNM_SPACE_NONE || *len <= UNM_STREAM_MIN) {
+		op->waits = false;
+		return off;
+	}
+	released = hal_tx_done(peer->hp);
+	if (!op->waits) {
+		op->waits = true;
+		op->packet = released;
+	}
+	if (released - op->packet < UNM_STREAM_WAIT)
+		return UNM_SPACE_NONE;
+	off = unm_peer_find_space(peer, UNM_STREAM_MIN);
+	if (off != UNM_SPACE_NONE) {
+		op->waits = false;
+		*len = UNM_STREAM_MIN;
+	}
+	return off;
+}
+
 /* Send up to UNM_STREAM_BURST pieces of a stream, while the receive space has
  * free space. Returns the number of pieces sent. */
 static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
@@ -526,15 +562,9 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 		uint64_t left = op->wanted - op->sent;
 		uint32_t len = left < peer->ep->piece_max ? left :
 			peer->ep->piece_max;
-		uint32_t off = unm_peer_find_space(peer, len);
+		uint32_t off = unm_stream_space(peer, op, &len);
 		uint64_t w[2] = { op->peer_token };
 
-		if (off == UNM_SPACE_NONE && len > UNM_STREAM_MIN) {
-			/* other sends may use up each larger space that
-			 * becomes free */
-			len = UNM_STREAM_MIN;
-			off = unm_peer_find_space(peer, len);
-		}
 		if (off == UNM_SPACE_NONE)
 			return done;
 		unm_peer_put(peer, off, op->iov, op->send.count, op->sent,
