@@ -53,9 +53,60 @@ static void test_trials_get_rarer(void **state)
 {
 	struct unm_way w = { .gap = 0 };
 
+	/* a trial costs 5/4 of a message */
 	run(&w, 2000, 9000, 4000);
 	assert_in_range(10000 - run(&w, 10000, 9000, 4000), 10000 /
-			UNM_WAY_GAP_MAX - 2, 10000 / UNM_WAY_GAP_MAX + 2);
+			(UNM_WAY_GAP_MAX * 5 / 4) - 2, 10000 /
+			(UNM_WAY_GAP_MAX * 5 / 4) + 2);
+}
+
+/* n bursts of a window of messages with these costs; returns the time of all
+ * messages. */
+static uint64_t windows(struct unm_way *w, int n, int window,
+			uint64_t stream_ns, uint64_t read_ns)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < n * window; i++) {
+		bool read = unm_way_choose(w, i % window != 0);
+		uint64_t ns = read ? read_ns : stream_ns;
+
+		unm_way_measured(w, read, LEN, ns);
+		sum += ns;
+	}
+	return sum;
+}
+
+/* Whatever the window, and however much slower the slower way is: the trials
+ * take at most half a percent of the time. */
+static void test_trials_cost_little(void **state)
+{
+	static const int window[] = { 1, 7, 64, UNM_WAY_RUN };
+
+	for (int i = 0; i < 4; i++)
+		for (uint64_t slow = 1100; slow <= 3500; slow += 600) {
+			struct unm_way w = { .gap = 0 };
+			int n = 400000 / window[i];
+			uint64_t least = 1000 * (uint64_t)n * window[i];
+
+			windows(&w, n, window[i], 1000, slow);
+			assert_in_range(windows(&w, n, window[i], 1000, slow),
+					least, least + least / 200);
+		}
+}
+
+/* The faster way becomes slower, but not as slow as the other way was when it
+ * was tried. Both ways have changed, and no trial was due for long. */
+static void test_a_slower_way_ends_the_pause(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+	uint64_t ns;
+
+	windows(&w, 1000, 64, 1000, 3500);
+	assert_true(w.wait > 10000);
+	windows(&w, 20, 64, 2000, 1500);
+	ns = windows(&w, 100, 64, 2000, 1500);
+	assert_in_range(ns, 100 * 64 * 1500, 100 * 64 * 1600);
 }
 
 /* Processes moved to other processors: the slow path is the faster one now. */
@@ -209,6 +260,8 @@ UNIT_MAIN(
 	cmocka_unit_test(test_first_messages_go_both_ways),
 	cmocka_unit_test(test_the_faster_way_is_taken),
 	cmocka_unit_test(test_trials_get_rarer),
+	cmocka_unit_test(test_trials_cost_little),
+	cmocka_unit_test(test_a_slower_way_ends_the_pause),
 	cmocka_unit_test(test_a_change_is_noticed),
 	cmocka_unit_test(test_exceptions_do_not_count),
 	cmocka_unit_test(test_a_burst_goes_one_way),

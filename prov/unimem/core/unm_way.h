@@ -9,8 +9,9 @@
  * attach is faster; and hypervisors move virtual processors while a program
  * runs. Transfers are therefore measured, and the way that took less time is
  * used. The slower way is tried from time to time, and more rarely the longer
- * it has been slower. A peer that computes helps late, so its memory is
- * accessed by attach.
+ * it has been slower: a trial loses the difference of the two ways' times, and
+ * the pause after it is so long that the loss is a small part of it. A peer
+ * that computes helps late, so its memory is accessed by attach.
  *
  * Transfers that are under way at once are a burst. All transfers of a burst
  * for which there is a choice go the same way, and are measured together:
@@ -30,10 +31,12 @@
 
 #define UNM_WAY_CLASSES	4	/* ranges of lengths of messages */
 #define UNM_WAY_OS_CLASSES 3	/* and of puts and gets */
-#define UNM_WAY_GAP_MIN	16	/* transfers by the faster way for each transfer
-				 * of a trial of the slower way */
+#define UNM_WAY_GAP_MIN	16	/* a pause between trials of the slower way
+				 * takes so many times the time that the trial
+				 * has lost */
 #define UNM_WAY_GAP_MAX	256
-#define UNM_WAY_WAIT_MAX 4096	/* most transfers between two trials */
+#define UNM_WAY_WAIT_MAX (1u << 18)	/* most transfers between two trials */
+#define UNM_WAY_LOSS	16	/* unit of unm_way_loss() */
 #define UNM_WAY_RUN	256	/* most transfers of a burst */
 #define UNM_WAY_MISSED	16	/* bursts in a row of which none was measured:
 				 * times of both ways count too */
@@ -50,9 +53,11 @@ enum unm_way_how {
 struct unm_way {
 	uint32_t cost[2];	/* ps a KiB by enum unm_way_how, moving average;
 				 * 0: never measured */
+	uint32_t base;		/* cost of the faster way after the last trial;
+				 * 0: there was none */
+	uint32_t wait;		/* transfers until the next trial */
 	uint16_t gap;		/* see UNM_WAY_GAP_MIN; smaller: how many of the
 				 * first transfers there were */
-	uint16_t wait;		/* transfers until the next trial */
 	uint16_t run;		/* transfers of the burst so far */
 	uint8_t how;		/* way of the burst */
 	uint8_t missed;		/* bursts before it, see UNM_WAY_MISSED */
@@ -92,11 +97,35 @@ static inline bool unm_way_attach_wins(const struct unm_way *w)
 		w->cost[UNM_WAY_ATTACH] < w->cost[UNM_WAY_ASSISTED];
 }
 
-/* Transfers until the next trial, after a trial of run transfers. */
-static inline uint16_t unm_way_pause(const struct unm_way *w, uint32_t run)
+/* The time that a transfer by the slower way takes longer, as a part of the
+ * time by the faster way, in units of 1 / UNM_WAY_LOSS. From a quarter to 16
+ * times: costs that are nearly equal vary more than they differ. */
+static inline uint32_t unm_way_loss(const struct unm_way *w)
 {
-	run *= w->gap;
+	uint64_t fast = w->cost[0] < w->cost[1] ? w->cost[0] : w->cost[1];
+	uint64_t slow = w->cost[0] < w->cost[1] ? w->cost[1] : w->cost[0];
+	uint64_t loss;
+
+	if (fast == 0)			/* only one way was measured */
+		return UNM_WAY_LOSS;
+	loss = (slow - fast) * UNM_WAY_LOSS / fast;
+	if (loss < UNM_WAY_LOSS / 4)
+		return UNM_WAY_LOSS / 4;
+	return loss < 16 * UNM_WAY_LOSS ? loss : 16 * UNM_WAY_LOSS;
+}
+
+/* Transfers until the next trial, after a trial of run transfers. */
+static inline uint32_t unm_way_pause(const struct unm_way *w, uint32_t run)
+{
+	run = run * w->gap * unm_way_loss(w) / UNM_WAY_LOSS;
 	return run < UNM_WAY_WAIT_MAX ? run : UNM_WAY_WAIT_MAX;
+}
+
+/* True if the faster way takes half as much time again as after the last trial:
+ * the processes may have moved, and the other way may be the faster one now. */
+static inline bool unm_way_changed(const struct unm_way *w)
+{
+	return w->base != 0 && w->cost[w->how] > w->base + w->base / 2;
 }
 
 /* The way of the burst that follows the present one. The first bursts
@@ -116,8 +145,12 @@ static inline enum unm_way_how unm_way_next(struct unm_way *w)
 		w->gap = UNM_WAY_GAP_MIN;
 	} else if (w->trial) {
 		w->wait = unm_way_pause(w, w->run);
+		w->base = w->cost[wins];
 		if (w->gap < UNM_WAY_GAP_MAX)
 			w->gap *= 4;
+	} else if (unm_way_changed(w)) {
+		w->wait = 0;
+		w->gap = UNM_WAY_GAP_MIN;
 	} else {
 		w->wait -= w->run < w->wait ? w->run : w->wait;
 	}
