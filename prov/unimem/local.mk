@@ -83,6 +83,7 @@ libunm_la_SOURCES = \
 	prov/unimem/msg/unm_recv.c \
 	prov/unimem/msg/unm_recv.h \
 	prov/unimem/msg/unm_rendezvous.c \
+	prov/unimem/msg/unm_rdv_way.h \
 	prov/unimem/msg/unm_rendezvous.h \
 	prov/unimem/msg/unm_rx_op.c \
 	prov/unimem/msg/unm_rx_op.h \

@@ -434,7 +434,7 @@ static void test_own_token_misused(void **state)
 /* ---- Pieces ---------------------------------------------------------- */
 
 /* After the CTS, pieces that were not asked for. */
-static void pieces(const uint64_t *lens, int n)
+static void pieces(const uint64_t *extent, int n)
 {
 	char *in = malloc(BIG);
 	struct scene s = scene();
@@ -450,7 +450,7 @@ static void pieces(const uint64_t *lens, int n)
 	token = w[1];
 	assert_int_equal(w[2], 5000);
 	for (int i = 0; i < n; i++)
-		send_words(&s, UNM_WIRE_DATA, 0, token, EXT(0, lens[i]), 0);
+		send_words(&s, UNM_WIRE_DATA, 0, token, extent[i], 0);
 	RAW_UNTIL(s.r->dead);
 	c = ep_wait(s.v, in);
 	assert_int_equal(c.err, FI_ECONNABORTED);
@@ -463,10 +463,12 @@ static void pieces(const uint64_t *lens, int n)
 
 static void test_pieces_that_were_not_asked_for(void **state)
 {
-	pieces((const uint64_t[]){ 5001 }, 1);
-	pieces((const uint64_t[]){ 4000, 1001 }, 2);
-	pieces((const uint64_t[]){ 0 }, 1);
-	pieces((const uint64_t[]){ 16384 }, 1);
+	pieces((const uint64_t[]){ EXT(0, 5001) }, 1);
+	pieces((const uint64_t[]){ EXT(0, 4000), EXT(0, 1001) }, 2);
+	pieces((const uint64_t[]){ EXT(0, 0) }, 1);
+	pieces((const uint64_t[]){ EXT(0, 16384) }, 1);
+	/* not in the receive space */
+	pieces((const uint64_t[]){ EXT(UINT32_MAX - 63, 8) }, 1);
 }
 
 /* ---- False values that are no protocol error -------------------------- */

@@ -74,12 +74,17 @@ static bool reads(struct talk *t)
 	return peer->hp->dma_any && g_unm_env.attach;
 }
 
-/* The receiver's measurements of messages from the sender. */
-static struct unm_ways *ways_of(struct talk *t)
+static struct unm_peer *peer_of(const struct talk *t)
 {
 	struct unm_list *peers = &((struct unm_ep *)t->v->ep)->peers;
 
-	return unm_peer_ways(unm_container(peers->next, struct unm_peer, all));
+	return unm_container(peers->next, struct unm_peer, all);
+}
+
+/* The receiver's measurements of messages from the sender. */
+static struct unm_ways *ways_of(struct talk *t)
+{
+	return unm_peer_ways(peer_of(t));
 }
 
 /*
@@ -451,6 +456,38 @@ static void test_two_ways_at_once_do_not_count(void **state)
 	talk_end(&t);
 }
 
+/* Messages of one range of lengths that are in transfer at once are one burst,
+ * whose begin is read from the clock once. */
+static void test_a_burst_begins_once(void **state)
+{
+	static const size_t len[] = { PIECE, 2 * PIECE, LEN, PIECE };
+	struct talk t = talk_of(PIECE);
+	struct unm_list *pos = &peer_of(&t)->recvs;
+	uint64_t begun[4], w[UNM_WIRE_WORDS_MAX];
+	char *in = ep_alloc(LEN);
+
+	ways_of(&t)->msg[0] = COSTS(1000, 2000);
+	ways_of(&t)->msg[unm_way_class(LEN)] = COSTS(1000, 2000);
+	for (int i = 0; i < 4; i++) {
+		if (i != 0)
+			EP_OK(fi_recv(t.v->ep, in, LEN, NULL, t.vr, in));
+		announce(&t, len[i]);
+	}
+	assert_int_equal(next(&t, w), UNM_WIRE_CTS);
+	for (int i = 0; i < 4; i++) {
+		pos = pos->next;
+		assert_ptr_not_equal(pos, &peer_of(&t)->recvs);
+		begun[i] = unm_container(pos, struct unm_rx_op,
+					 link)->begun_ns;
+	}
+	assert_int_equal(begun[0], begun[1]);
+	assert_in_range(begun[2], begun[0] + 1, UINT64_MAX);
+	assert_in_range(begun[3], begun[2] + 1, UINT64_MAX);
+	while (t.v->ncomp < 4)
+		raw_step();
+	talk_end(&t);
+}
+
 /* FI_UNIMEM_STREAM_US=0 */
 static void test_no_patience(void **state)
 {
@@ -488,13 +525,6 @@ static struct talk stream(const char *out, size_t len)
 	/* messages need credits too */
 	hal_rx_back(t.r->peer, UNM_PEER_BACK_LIMIT, 1000000);
 	return t;
-}
-
-static struct unm_peer *peer_of(const struct talk *t)
-{
-	struct unm_list *peers = &((struct unm_ep *)t->v->ep)->peers;
-
-	return unm_container(peers->next, struct unm_peer, all);
 }
 
 /* The receiver releases each piece when it has copied it, and the sender
@@ -600,6 +630,7 @@ UNIT_MAIN(
 	RAW_TEST_INSIDE(test_closed_under_a_read),
 	RAW_TEST_INSIDE(test_the_faster_way_is_taken),
 	RAW_TEST_INSIDE(test_two_ways_at_once_do_not_count),
+	RAW_TEST_INSIDE(test_a_burst_begins_once),
 	RAW_TEST_INSIDE(test_no_patience),
 	RAW_TEST_INSIDE(test_pieces_stay_long),
 	RAW_TEST_INSIDE(test_messages_do_not_starve_a_stream),

@@ -20,9 +20,9 @@
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"
-#include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
+#include "msg/unm_rdv_way.h"
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_rx_op.h"
 #include "rma/unm_bounce.h"
@@ -38,38 +38,7 @@
 #define UNM_WAIT_MIN_NS	2000		/* shortest wait for a piece */
 #define UNM_IMPORT_NS	1000000000	/* longest wait for an import */
 
-/* ---- Measurement, see unm_way.h ---------------------------------------- */
-
-/* The message goes this way from now on. */
-static void unm_rdv_goes(struct unm_ep *ep, struct unm_rx_op *op,
-			 enum unm_way_how how)
-{
-	if (op->how != UNM_WAY_NONE) {	/* the time would be of both ways */
-		ep->msg_clock.count[op->how]--;
-		op->begun_ns = 0;
-	}
-	op->how = how;
-	if (how != UNM_WAY_NONE)
-		ep->msg_clock.count[how]++;
-}
-
-/* The measurements for messages of this length; NULL: there are none. */
-static struct unm_way *unm_rdv_way(const struct unm_rx_op *op)
-{
-	struct unm_ways *ways = op->peer->ways;
-
-	return ways != NULL ? &ways->msg[unm_way_class(op->wanted)] : NULL;
-}
-
-/* The message has arrived. */
-static void unm_rdv_arrived(struct unm_ep *ep, struct unm_rx_op *op)
-{
-	if (op->how == UNM_WAY_NONE)
-		return;
-	unm_way_end(&ep->msg_clock, op->begun_ns != 0 ? unm_rdv_way(op) : NULL,
-		    op->how, op->wanted, op->begun_ns, unm_now_ns());
-	op->how = UNM_WAY_NONE;
-}
+/* ---- Release ------------------------------------------------------------ */
 
 /* Free the bounce buffer of a receive, if it has one. */
 static void unm_rdv_unbounce(struct unm_ep *ep, struct unm_rx_op *op)
@@ -308,7 +277,7 @@ static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 	} else {
 		unm_rdv_goes(ep, op, unm_way_choose(unm_rdv_way(op),
 				op->peer->recvs.next != &op->link));
-		op->begun_ns = unm_now_ns();
+		op->begun_ns = unm_rdv_begun(op);
 	}
 	return op->how == UNM_WAY_ATTACH;
 }
@@ -535,17 +504,16 @@ static void unm_stream_end(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_rdv_control(op, UNM_RX_FIN);
 }
 
-int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
-		  const void *bytes)
+int unm_recv_data(struct unm_peer *peer, uint64_t token, const void *bytes,
+		  uint32_t len)
 {
 	struct unm_ep *ep = peer->ep;
-	struct unm_rx_op *op = unm_pool_find(&ep->rx_pool, m->token);
-	uint64_t len = m->extent.len;
+	struct unm_rx_op *op = unm_pool_find(&ep->rx_pool, token);
 
 	/* This receiver has read the whole message, and the sender had no FIN
 	 * yet when it sent this piece. */
 	if (op == NULL)
-		return unm_pool_released(&ep->rx_pool, m->token) ?
+		return unm_pool_released(&ep->rx_pool, token) ?
 			0 : -FI_EINVAL;
 	if (op->peer == peer && op->state == UNM_RX_FIN)
 		return 0;

@@ -13,7 +13,6 @@ struct unm_ep;
 struct unm_got;
 struct unm_peer;
 struct unm_rx_op;
-struct unm_wire_msg;
 
 /* Begin to transfer a message into the receive op that it matches. op may have
  * been released when this returns. */
@@ -24,11 +23,11 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
  * to be transferred. */
 void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got);
 
-/* A piece of a streamed message has arrived, at bytes. An empty piece means
- * that the sender cannot access its buffer. 0; -FI_EINVAL: the peer broke the
- * protocol. */
-int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
-		  const void *bytes);
+/* A piece of the streamed message that token names has arrived, len bytes at
+ * bytes. An empty piece means that the sender cannot access its buffer. 0;
+ * -FI_EINVAL: the peer broke the protocol. */
+int unm_recv_data(struct unm_peer *peer, uint64_t token, const void *bytes,
+		  uint32_t len);
 
 /* Send the CTS and FIN packets that are pending for a peer. Returns the number
  * of packets sent. */

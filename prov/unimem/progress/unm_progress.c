@@ -42,8 +42,8 @@
 #define UNM_BURST	32		/* packets from one peer in a row */
 #define UNM_EVENTS	16		/* read from the HAL at once */
 #define UNM_HOT		16		/* peers polled in every round */
-#define UNM_FETCHED	512		/* bytes of an eager or carried message
-					 * that are prefetched */
+#define UNM_FETCHED	512		/* bytes of an eager or carried message,
+					 * or of a piece, that are prefetched */
 #define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
 #define UNM_GAUGES_NS	5000000		/* between refreshes of gauges */
 
@@ -131,8 +131,9 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 		unm_send_on_cts(peer, m);
 		return 0;
 	case UNM_WIRE_DATA:
-		return unm_recv_data(peer, m,
-				     hal_space(peer->hp, m->extent.off));
+		return unm_recv_data(peer, m->token,
+				     hal_space(peer->hp, m->extent.off),
+				     m->extent.len);
 	case UNM_WIRE_FIN:
 		unm_send_on_fin(peer, m);
 		return 0;
@@ -257,6 +258,17 @@ static bool unm_packet_wide(struct unm_peer *peer, const struct hal_cell *cell,
 	return true;
 }
 
+/* The bytes of an extent; the first lines are prefetched. */
+static inline const void *unm_fetch(struct unm_peer *peer,
+				    struct unm_wire_extent extent)
+{
+	const char *bytes = hal_space(peer->hp, extent.off);
+
+	for (uint32_t at = 0; at < UNM_FETCHED && at < extent.len; at += 64)
+		__builtin_prefetch(bytes + at);
+	return bytes;
+}
+
 /* The same for an eager message, whose bytes are in receive space. Its first
  * lines are fetched while the receive is searched. */
 static bool unm_packet_eager(struct unm_peer *peer, const struct hal_cell *cell,
@@ -273,9 +285,7 @@ static bool unm_packet_eager(struct unm_peer *peer, const struct hal_cell *cell,
 	    !unm_wire_read_eager(&extent, hal_cell_word(cell, lead),
 				 &peer->ep->limits))
 		return false;
-	got.bytes = hal_space(peer->hp, extent.off);
-	for (uint32_t at = 0; at < UNM_FETCHED && at < extent.len; at += 64)
-		__builtin_prefetch((const char *)got.bytes + at);
+	got.bytes = unm_fetch(peer, extent);
 	got.peer = peer;
 	got.tagged = type & UNM_WIRE_TAGGED;
 	got.has_data = flags & UNM_WIRE_HAS_DATA;
@@ -285,6 +295,23 @@ static bool unm_packet_eager(struct unm_peer *peer, const struct hal_cell *cell,
 	got.data = got.has_data ? hal_cell_word(cell, lead - 1) : 0;
 	got.len = extent.len;
 	unm_recv_message(peer->ep, &got);
+	return true;
+}
+
+/* The same for a piece of a stream. */
+static bool unm_packet_data(struct unm_peer *peer, const struct hal_cell *cell,
+			    uint64_t head)
+{
+	struct unm_wire_extent extent;
+
+	if (hal_head_type(head) != UNM_WIRE_DATA || !peer->hello_received ||
+	    peer->hp->rx.space == NULL ||
+	    !unm_wire_read_extent(&extent, hal_cell_word(cell, 1),
+				  &peer->ep->limits))
+		return false;
+	if (unm_recv_data(peer, hal_cell_word(cell, 0),
+			  unm_fetch(peer, extent), extent.len) != 0)
+		unm_peer_fail(peer, "malformed packet", head);
 	return true;
 }
 
@@ -298,7 +325,8 @@ static int unm_progress_packets(struct unm_peer *peer,
 	do {
 		if (!unm_packet_inline(peer, cell, head) &&
 		    !unm_packet_wide(peer, cell, head) &&
-		    !unm_packet_eager(peer, cell, head))
+		    !unm_packet_eager(peer, cell, head) &&
+		    !unm_packet_data(peer, cell, head))
 			unm_packet(peer, cell, head);
 		hal_rx_release(hp);
 		/* a sender of a stream waits for space */
