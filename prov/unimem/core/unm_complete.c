@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unm_complete.c - reports the completion of every operation: queue entry,
- * counter, error. Only this file decides what a flag means for completions.
+ * counter, error. Only this file and unm_complete.h, which has the inline
+ * report of a received message, decide what a flag means for completions.
  *
  * unm_report_*() take the queue and the counter: those of the endpoint, or of
  * deferred work.
@@ -16,10 +17,10 @@
 #include "unm_addr.h"
 
 /*
- * The slot of the next entry. unm_report_tx() and unm_report_rx() fill the
- * fields one by one, because a copy of a structure that was just written would
- * stall on its stores. NULL if
- * the endpoint has only counters, or if memory ran out (unm_cq_grow() logs it).
+ * The slot of the next entry. unm_report_tx() and unm_report_rx_plain() fill
+ * the fields one by one, because a copy of a structure that was just written
+ * would stall on its stores. NULL if the endpoint has only counters, or if
+ * memory ran out (unm_cq_grow() logs it).
  */
 static inline struct unm_cqe *unm_slot(struct unm_cq *cq)
 {
@@ -124,8 +125,7 @@ void unm_complete_tx_err(struct unm_ep *ep, const struct unm_send *s,
  * Report a message from a peer that is not in the address vector by an error
  * entry with the peer's address (FI_SOURCE_ERR).
  */
-static void unm_report_unknown(struct unm_cq *cq,
-			       const struct unm_rx_done *done, uint64_t flags)
+static void unm_push_unknown(struct unm_cq *cq, const struct unm_rx_done *done)
 {
 	uint8_t name[sizeof(struct hal_addr_host)];
 	struct unm_cqe *cqe = unm_slot(cq);
@@ -135,7 +135,7 @@ static void unm_report_unknown(struct unm_cq *cq,
 		return;
 	*cqe = (struct unm_cqe){
 		.context = done->context,
-		.flags = flags,
+		.flags = unm_rx_entry_flags(done),
 		.len = done->len,
 		.buf = done->buf,
 		.data = done->data,
@@ -148,15 +148,26 @@ static void unm_report_unknown(struct unm_cq *cq,
 	unm_cq_push(cq);
 }
 
-static void unm_report_rx_err(struct unm_cq *cq, struct unm_cntr *cntr,
-			      const struct unm_rx_done *done, uint64_t flags)
+static __attribute__((noinline))
+void unm_report_unknown(struct unm_cq *cq, struct unm_cntr *cntr,
+			const struct unm_rx_done *done)
+{
+	if (done->flags & (FI_COMPLETION | FI_MULTI_RECV))
+		unm_push_unknown(cq, done);
+	if (cntr != NULL && !done->peek)
+		unm_cntr_add(cntr, 1);
+}
+
+static __attribute__((noinline))
+void unm_report_rx_err(struct unm_cq *cq, struct unm_cntr *cntr,
+		       const struct unm_rx_done *done)
 {
 	struct unm_cqe *cqe = unm_slot(cq);
 
 	if (cqe != NULL) {
 		*cqe = (struct unm_cqe){
 			.context = done->context,
-			.flags = flags,
+			.flags = unm_rx_entry_flags(done),
 			.len = done->len,
 			.buf = done->buf,
 			.data = done->data,
@@ -174,34 +185,15 @@ static inline void unm_report_rx(struct unm_ep *ep, struct unm_cq *cq,
 				 struct unm_cntr *cntr,
 				 const struct unm_rx_done *done)
 {
-	uint64_t flags = FI_RECV | (done->tagged ? FI_TAGGED : FI_MSG) |
-		(done->flags & (FI_MULTI_RECV | FI_REMOTE_CQ_DATA));
-	/* the release of a multi-receive buffer is always reported */
-	bool wanted = (done->flags & (FI_COMPLETION | FI_MULTI_RECV)) != 0;
-	struct unm_cqe *cqe;
-
 	if (__builtin_expect(done->err != 0, 0)) {
-		unm_report_rx_err(cq, cntr, done, flags);
+		unm_report_rx_err(cq, cntr, done);
 		return;
 	}
 	if (__builtin_expect(done->src == FI_ADDR_NOTAVAIL, 0) &&
-	    ep->source_err && done->peer != NULL) {
-		if (wanted)
-			unm_report_unknown(cq, done, flags);
-	} else if (wanted && (cqe = unm_slot(cq)) != NULL) {
-		cqe->context = done->context;
-		cqe->flags = flags;
-		cqe->len = done->len;
-		cqe->buf = done->buf;
-		cqe->data = done->data;
-		cqe->tag = done->tag;
-		cqe->src = done->src;
-		cqe->err = 0;
-		cqe->vector = ep->av_number;
-		unm_cq_push(cq);
-	}
-	if (cntr != NULL && !done->peek)
-		unm_cntr_add(cntr, 1);
+	    ep->source_err && done->peer != NULL)
+		unm_report_unknown(cq, cntr, done);
+	else
+		unm_report_rx_plain(ep, cq, cntr, done);
 }
 
 static __attribute__((noinline))

@@ -14,8 +14,12 @@
 
 #include <rdma/fabric.h>
 
+#include "core/unm_cntr_value.h"
+#include "core/unm_cq_ring.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_op.h"
+
 struct unm_access;
-struct unm_ep;
 struct unm_mr;
 struct unm_send;
 
@@ -48,6 +52,61 @@ struct unm_rx_done {
 
 /* A receive ended, with or without an error. */
 void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done);
+
+/* The flags of the entry for a receive. */
+static inline uint64_t unm_rx_entry_flags(const struct unm_rx_done *done)
+{
+	return FI_RECV | (done->tagged ? FI_TAGGED : FI_MSG) |
+		(done->flags & (FI_MULTI_RECV | FI_REMOTE_CQ_DATA));
+}
+
+/*
+ * Report a receive without an error of a peer in the address vector; not
+ * deferred work. The fields of the entry are stored one by one, because a copy
+ * of a structure that was just written would stall on its stores. In a
+ * caller that has just filled done, the compiler stores them from registers.
+ */
+static inline __attribute__((always_inline))
+void unm_report_rx_plain(struct unm_ep *ep, struct unm_cq *cq,
+			 struct unm_cntr *cntr, const struct unm_rx_done *done)
+{
+	struct unm_cqe *cqe;
+
+	/* the release of a multi-receive buffer is always reported; cq is NULL
+	 * if the endpoint has only counters */
+	if ((done->flags & (FI_COMPLETION | FI_MULTI_RECV)) != 0 &&
+	    __builtin_expect(cq != NULL, 1) &&
+	    (cqe = unm_cq_slot(cq)) != NULL) {
+		cqe->context = done->context;
+		cqe->flags = unm_rx_entry_flags(done);
+		cqe->len = done->len;
+		cqe->buf = done->buf;
+		cqe->data = done->data;
+		cqe->tag = done->tag;
+		cqe->src = done->src;
+		cqe->err = 0;
+		cqe->vector = ep->av_number;
+		unm_cq_push(cq);
+	}
+	if (cntr != NULL && !done->peek)
+		unm_cntr_add(cntr, 1);
+}
+
+/* The same as unm_complete_rx(), inline, for the receive of one message into a
+ * buffer of its own. */
+static inline __attribute__((always_inline))
+void unm_complete_message(struct unm_ep *ep, const struct unm_rx_done *done)
+{
+	if (__builtin_expect((done->flags & UNM_OP_WORK) != 0 ||
+			     done->err != 0 ||
+			     done->src == FI_ADDR_NOTAVAIL, 0)) {
+		const struct unm_rx_done copy = *done;
+
+		unm_complete_rx(ep, &copy);
+		return;
+	}
+	unm_report_rx_plain(ep, ep->rx_cq, ep->rx_cntr, done);
+}
 
 /* A one-sided operation of this process ended; err: positive fi_errno, 0: no
  * error. */

@@ -16,18 +16,6 @@
 
 /* ---- Tables ---------------------------------------------------------- */
 
-static inline uint32_t unm_match_hash(const struct unm_match *m, uint64_t key)
-{
-	/* Fibonacci hashing: the high bits of the product are well mixed */
-	return (key * UINT64_C(0x9E3779B97F4A7C15)) >> m->shift;
-}
-
-static inline uint32_t unm_match_bucket(const struct unm_match *m,
-					uint64_t tag, uint64_t src)
-{
-	return unm_match_hash(m, (tag & UNM_MATCH_HASHED) | src << 48);
-}
-
 /* Allocate 2^log2 buckets for each table. All tables are in one allocation, at
  * m->recv. */
 static int unm_match_tables(struct unm_match *m, uint32_t log2)
@@ -109,7 +97,7 @@ static void unm_match_index(struct unm_match *m)
  * Double the buckets. Two old buckets never merge, so keeping the order within
  * each old bucket keeps the order within each new one.
  */
-static void unm_match_grow(struct unm_match *m)
+static __attribute__((noinline)) void unm_match_grow(struct unm_match *m)
 {
 	struct unm_match old = *m;
 	uint32_t n = 1u << (64 - old.shift);
@@ -151,16 +139,6 @@ void unm_match_post(struct unm_match *m, struct unm_match_recv *recv)
 	if (__builtin_expect(m->indexed, 0))
 		unm_match_link_context(m, recv);
 	m->nrecv++;
-}
-
-void unm_match_unpost(struct unm_match *m, struct unm_match_recv *recv)
-{
-	unm_list_remove(&recv->link);
-	if (__builtin_expect(m->indexed, 0))
-		unm_list_remove(&recv->same);
-	m->nany -= recv->src == UNM_MATCH_ANY &&
-		!(recv->ignore & UNM_MATCH_HASHED);
-	m->nrecv--;
 }
 
 /* Move a receive to the bucket of another source, after the older receives of
@@ -285,24 +263,6 @@ void unm_match_source_changed(struct unm_match *m, struct unm_match_msg *msg)
 
 /* ---- Searches -------------------------------------------------------- */
 
-/* The oldest receive of one bucket that matches; src: UNM_MATCH_ANY finds
- * receives from any source. */
-static inline struct unm_match_recv *unm_match_exact(struct unm_match *m,
-						     uint64_t tag,
-						     uint64_t src)
-{
-	struct unm_list *head = &m->recv[unm_match_bucket(m, tag, src)];
-
-	unm_list_for_each(pos, head) {
-		struct unm_match_recv *r =
-			unm_container(pos, struct unm_match_recv, link);
-
-		if (((r->tag ^ tag) & ~r->ignore) == 0 && r->src == src)
-			return r;
-	}
-	return NULL;
-}
-
 static struct unm_match_recv *unm_match_wild(struct unm_match *m, uint64_t tag,
 					     uint64_t src)
 {
@@ -323,11 +283,10 @@ static struct unm_match_recv *unm_match_older(struct unm_match_recv *a,
 	return a == NULL || (b != NULL && b->seq < a->seq) ? b : a;
 }
 
-struct unm_match_recv *unm_match_find_recv(struct unm_match *m, uint64_t tag,
-					   uint64_t src)
+struct unm_match_recv *unm_match_find_older(struct unm_match *m, uint64_t tag,
+					    uint64_t src,
+					    struct unm_match_recv *best)
 {
-	struct unm_match_recv *best = unm_match_exact(m, tag, src);
-
 	if (m->nany != 0)
 		best = unm_match_older(best, unm_match_exact(m, tag,
 							     UNM_MATCH_ANY));

@@ -74,14 +74,57 @@ struct unm_match {
 					 * first unm_match_find_context() */
 };
 
+/* The bucket of a key. */
+static inline uint32_t unm_match_hash(const struct unm_match *m, uint64_t key)
+{
+	/* Fibonacci hashing: the high bits of the product are well mixed */
+	return (key * UINT64_C(0x9E3779B97F4A7C15)) >> m->shift;
+}
+
+/* The bucket of a tag and a source. */
+static inline uint32_t unm_match_bucket(const struct unm_match *m,
+					uint64_t tag, uint64_t src)
+{
+	return unm_match_hash(m, (tag & UNM_MATCH_HASHED) | src << 48);
+}
+
+/* The oldest receive of one bucket that matches; src: UNM_MATCH_ANY finds
+ * receives from any source. */
+static inline struct unm_match_recv *unm_match_exact(struct unm_match *m,
+						     uint64_t tag,
+						     uint64_t src)
+{
+	struct unm_list *head = &m->recv[unm_match_bucket(m, tag, src)];
+
+	unm_list_for_each(pos, head) {
+		struct unm_match_recv *r =
+			unm_container(pos, struct unm_match_recv, link);
+
+		if (((r->tag ^ tag) & ~r->ignore) == 0 && r->src == src)
+			return r;
+	}
+	return NULL;
+}
+
 /* Make empty queues. 0 or -ENOMEM. Receives and messages belong to the caller;
  * unm_match_destruct() frees the tables only. */
 int unm_match_construct(struct unm_match *m);
 void unm_match_destruct(struct unm_match *m);
 
-/* Queue a receive, whose tag, ignore, src and context are set; or remove it. */
+/* Queue a receive, whose tag, ignore, src and context are set. */
 void unm_match_post(struct unm_match *m, struct unm_match_recv *recv);
-void unm_match_unpost(struct unm_match *m, struct unm_match_recv *recv);
+
+/* Remove a receive. */
+static inline void unm_match_unpost(struct unm_match *m,
+				    struct unm_match_recv *recv)
+{
+	unm_list_remove(&recv->link);
+	if (__builtin_expect(m->indexed, 0))
+		unm_list_remove(&recv->same);
+	m->nany -= recv->src == UNM_MATCH_ANY &&
+		!(recv->ignore & UNM_MATCH_HASHED);
+	m->nrecv--;
+}
 
 /* Returns the source that a posted receive names from now on. */
 typedef uint64_t (*unm_match_src_fn)(const struct unm_match_recv *recv,
@@ -109,10 +152,25 @@ void unm_match_unstore(struct unm_match *m, struct unm_match_msg *msg);
 /* Note that the fi_addr_t of a queued message's sender (*src) has changed. */
 void unm_match_source_changed(struct unm_match *m, struct unm_match_msg *msg);
 
+/* The part of unm_match_find_recv() that is needed while receives from any
+ * source, or receives that ignore hashed bits, are posted. best: the oldest
+ * receive that names tag and source, or NULL. */
+struct unm_match_recv *unm_match_find_older(struct unm_match *m, uint64_t tag,
+					    uint64_t src,
+					    struct unm_match_recv *best);
+
 /* The oldest posted receive that matches a message, or NULL. It stays queued.
  */
+static inline
 struct unm_match_recv *unm_match_find_recv(struct unm_match *m, uint64_t tag,
-					   uint64_t src);
+					   uint64_t src)
+{
+	struct unm_match_recv *best = unm_match_exact(m, tag, src);
+
+	if (m->nany != 0 || !unm_list_empty(&m->wild))
+		best = unm_match_find_older(m, tag, src, best);
+	return best;
+}
 
 /* The oldest posted receive with a context, or NULL. It stays queued. */
 struct unm_match_recv *unm_match_find_context(struct unm_match *m,

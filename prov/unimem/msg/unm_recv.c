@@ -28,8 +28,9 @@
 /* ---- Finished receives ----------------------------------------------- */
 
 /* Fill *done for a receive into which len bytes were copied, to buf. */
-static void unm_rx_done(struct unm_rx_done *done, const struct unm_rx_op *op,
-			const struct unm_got *got, void *buf, uint64_t len)
+static inline __attribute__((always_inline))
+void unm_rx_done(struct unm_rx_done *done, const struct unm_rx_op *op,
+		 const struct unm_got *got, void *buf, uint64_t len)
 {
 	done->context = op->match.context;
 	done->flags = (op->flags & (FI_COMPLETION | UNM_OP_WORK)) |
@@ -46,24 +47,35 @@ static void unm_rx_done(struct unm_rx_done *done, const struct unm_rx_op *op,
 	done->err = len < got->len ? FI_ETRUNC : 0;
 }
 
+/* Copy a message whose bytes are here into a multi-receive buffer, and report
+ * it. */
+static __attribute__((noinline))
+void unm_deliver_multi(struct unm_ep *ep, struct unm_rx_op *op,
+		       const struct unm_got *got)
+{
+	struct unm_rx_done done;
+	void *where;
+	size_t len = unm_multi_take(ep, op, got->len, &where);
+
+	memcpy(where, got->bytes, len);
+	unm_rx_done(&done, op, got, where, len);
+	done.flags |= unm_multi_put(ep, op);
+	unm_complete_rx(ep, &done);
+}
+
 /* Copy a message whose bytes are here into a matched receive and complete the
  * receive. */
-static void unm_deliver(struct unm_ep *ep, struct unm_rx_op *op,
-			const struct unm_got *got)
+static inline __attribute__((always_inline))
+void unm_deliver(struct unm_ep *ep, struct unm_rx_op *op,
+		 const struct unm_got *got)
 {
 	struct unm_rx_done done;
 	size_t len;
 
 	ep->stats->rx_msgs++;
 	ep->stats->rx_bytes += got->len;
-	if (op->flags & FI_MULTI_RECV) {
-		void *where;
-
-		len = unm_multi_take(ep, op, got->len, &where);
-		memcpy(where, got->bytes, len);
-		unm_rx_done(&done, op, got, where, len);
-		done.flags |= unm_multi_put(ep, op);
-		unm_complete_rx(ep, &done);
+	if (__builtin_expect((op->flags & FI_MULTI_RECV) != 0, 0)) {
+		unm_deliver_multi(ep, op, got);
 		return;
 	}
 	if (op->count == 1) {
@@ -78,7 +90,7 @@ static void unm_deliver(struct unm_ep *ep, struct unm_rx_op *op,
 	}
 	unm_rx_done(&done, op, got, op->iov[0].iov_base, len);
 	unm_pool_release(&ep->rx_pool, op);
-	unm_complete_rx(ep, &done);
+	unm_complete_message(ep, &done);
 }
 
 /* ---- Unexpected messages --------------------------------------------- */
