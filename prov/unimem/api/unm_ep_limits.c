@@ -38,16 +38,16 @@ static void unm_ep_limits_of(struct unm_ep *ep, int tagged, int data)
 void unm_ep_limits(struct unm_ep *ep)
 {
 	const struct hal_caps *caps = ep->hif->caps;
-	uint32_t space = caps->space_bytes < UNM_PEER_SPACE ?
-		caps->space_bytes : UNM_PEER_SPACE;
+	uint32_t longest = caps->space_bytes / 4 < UNM_PEER_SPACE / 2 ?
+		caps->space_bytes / 4 : UNM_PEER_SPACE / 2;
 
 	ep->limits.pkt_payload = caps->pkt_payload;
 	ep->limits.pkt_wide = caps->pkt_wide;
 	ep->limits.space_bytes = caps->space_bytes;
-	ep->eager_max = g_unm_env.eager_max < space / 4 ?
-		g_unm_env.eager_max : space / 4;
+	ep->eager_max = g_unm_env.eager_max < longest ?
+		g_unm_env.eager_max : longest;
 	ep->piece_max = ep->eager_max >= UNM_PIECE_MIN ? ep->eager_max :
-		space / 4;
+		longest;
 	for (int tagged = 0; tagged < 2; tagged++)
 		for (int data = 0; data < 2; data++)
 			unm_ep_limits_of(ep, tagged, data);

@@ -468,7 +468,7 @@ static bool unm_peer_space(struct unm_peer *peer)
 }
 
 /* Use all of the receive space of a peer that needs it: twice the bandwidth for
- * four times the memory (docs/optimization.md). If there is no memory for it
+ * eight times the memory (docs/optimization.md). If there is no memory for it
  * now, what there is serves until the next attempt. */
 static void unm_peer_space_grow(struct unm_peer *peer)
 {

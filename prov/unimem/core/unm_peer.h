@@ -26,7 +26,8 @@
 #include "util/unm_list.h"
 
 #define UNM_PEER_CREDITS	256	/* messages allowed at first */
-#define UNM_PEER_SPACE		65536	/* bytes of receive space at first */
+#define UNM_PEER_SPACE		32768	/* bytes of receive space at first: two
+					 * of the longest eager messages */
 /* Numbers of the back words, which one endpoint stores and its peer reads. */
 #define UNM_PEER_BACK_LIMIT	0	/* messages allowed to the peer */
 #define UNM_PEER_BACK_APPLIED	1	/* posted requests of the peer that were

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define UNM_SPACE_ALIGN	64	/* bytes; extents are multiples */
-#define UNM_SPACE_LAPS	32	/* after so many times its size, a ring
+#define UNM_SPACE_LAPS	64	/* after so many times its size, a ring
 				 * should become larger */
 #define UNM_SPACE_NONE	UINT32_MAX	/* offset: no free space */
 
