@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_growth.c - how much receive space a peer uses: little at first, all of
- * it after 2 MiB.
+ * test_growth.c - how much receive space an endpoint uses at its peers: little
+ * at first, all of it after 2 MiB, as far as FI_UNIMEM_SPACE_MAX allows.
  */
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
@@ -73,7 +73,39 @@ static void test_all_when_worn(void **state)
 	ep_pair_close(&p);
 }
 
+/* All peers are busy, and there is memory for the space of one: two use little,
+ * until that peer ends. */
+static void test_memory_for_one(void **state)
+{
+	size_t was = g_unm_env.space_max;
+	struct ep *hub = ep_open(NULL), *leaf[3];
+	uint32_t all = unm_space_pow2(inside(hub)->hif->caps->space_bytes);
+	uint32_t least = all < FIRST ? all : FIRST;
+	fi_addr_t to[3], from[3];
+
+	g_unm_env.space_max = all + all / 2;
+	for (int i = 0; i < 3; i++) {
+		leaf[i] = ep_open(NULL);
+		to[i] = ep_insert(hub, leaf[i]);
+		from[i] = ep_insert(leaf[i], hub);
+	}
+	for (int i = 0; i < 3; i++)
+		carry(hub, to[i], leaf[i], from[i], 2 * WORN);
+	assert_int_equal(peer_at(hub, to[0])->space->bytes, all);
+	assert_int_equal(peer_at(hub, to[1])->space->bytes, least);
+	assert_int_equal(peer_at(hub, to[2])->space->bytes, least);
+	ep_close(leaf[0]);
+	EP_UNTIL(peer_at(hub, to[0]) == NULL ||
+		 peer_at(hub, to[0])->hp == NULL);
+	for (int i = 1; i < 3; i++)
+		carry(hub, to[i], leaf[i], from[i], WORN / 4);
+	assert_int_equal(peer_at(hub, to[1])->space->bytes, all);
+	assert_int_equal(peer_at(hub, to[2])->space->bytes, least);
+	g_unm_env.space_max = was;
+}
+
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_little_at_first),
 	EP_TEST_INSIDE(test_all_when_worn),
+	EP_TEST_INSIDE(test_memory_for_one),
 )

@@ -467,14 +467,20 @@ static bool unm_peer_space(struct unm_peer *peer)
 	return true;
 }
 
-/* Use all of the receive space of a peer that needs it: twice the bandwidth for
- * eight times the memory (docs/optimization.md). If there is no memory for it
- * now, what there is serves until the next attempt. */
+/*
+ * Use all of the receive space of a peer that needs it: twice the bandwidth for
+ * eight times the memory (docs/optimization.md). At most so many peers use all
+ * of theirs that it takes FI_UNIMEM_SPACE_MAX bytes; when one of them ends,
+ * another peer may. If there is no memory now, the space serves until the next
+ * attempt.
+ */
 static void unm_peer_space_grow(struct unm_peer *peer)
 {
-	uint32_t all = peer->ep->hif->caps->space_bytes;
+	struct unm_ep *ep = peer->ep;
+	uint32_t all = ep->hif->caps->space_bytes;
 
 	if (peer->space_fixed || !unm_space_should_grow(peer->space) ||
+	    ep->grown_bytes + all > g_unm_env.space_max ||
 	    (peer->space_retry != 0 && unm_now_us() < peer->space_retry))
 		return;
 	if (peer->space->bytes < all) {
@@ -483,8 +489,16 @@ static void unm_peer_space_grow(struct unm_peer *peer)
 			return;
 		}
 		unm_space_resize(peer->space, all);
+		peer->grown = all;
+		ep->grown_bytes += all;
 	}
 	peer->space_fixed = true;
+}
+
+void unm_peer_space_lost(struct unm_peer *peer)
+{
+	peer->ep->grown_bytes -= peer->grown;
+	peer->grown = 0;
 }
 
 uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len)

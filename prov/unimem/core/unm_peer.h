@@ -148,6 +148,8 @@ struct unm_peer {
 					 * none */
 	uint64_t space_retry;		/* us, when to try next */
 	bool space_fixed;		/* it does not grow any more */
+	uint32_t grown;			/* bytes of receive space counted in
+					 * ep->grown_bytes */
 	bool attach_off;		/* cross-memory attach is forbidden */
 	struct unm_ways *ways;		/* for long transfers; NULL before the
 					 * first */
@@ -225,6 +227,9 @@ bool unm_peer_credit(struct unm_peer *peer);
 /* Find len free bytes in the peer's receive space. Returns their offset, or
  * UNM_SPACE_NONE. They are allocated by unm_space_take() only. */
 uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len);
+
+/* The receive space is gone: other peers may use as much. */
+void unm_peer_space_lost(struct unm_peer *peer);
 
 /* Copy len bytes of a vector, from its byte skip on, to offset off of the
  * peer's receive space. */
