@@ -51,8 +51,7 @@ static ssize_t unm_msg_recv(struct fid_ep *fid, void *buf, size_t len,
 	if (__builtin_expect((h->rx_flags & FI_TRIGGER) != 0, 0))
 		return unm_msg_recvv(fid, &(struct iovec){ buf, len }, &desc,
 				     1, src, context);
-	return unm_recv_buf(h->ep, FI_MSG, buf, len, src, 0, 0, context,
-			    h->rx_flags);
+	return unm_recv_untagged(h, buf, len, src, context);
 }
 
 static ssize_t unm_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,

@@ -88,8 +88,7 @@ static ssize_t unm_tagged_recv(struct fid_ep *fid, void *buf, size_t len,
 	if (__builtin_expect((h->rx_flags & FI_TRIGGER) != 0, 0))
 		return unm_tagged_recvv(fid, &(struct iovec){ buf, len }, &desc,
 					1, src, tag, ignore, context);
-	return unm_recv_buf(h->ep, FI_TAGGED, buf, len, src, tag, ignore,
-			    context, h->rx_flags);
+	return unm_recv_tagged(h, buf, len, src, tag, ignore, context);
 }
 
 static ssize_t unm_tagged_sendmsg(struct fid_ep *fid,

@@ -356,10 +356,12 @@ void unm_recv_removed(struct unm_ep *ep, bool moved)
 
 /* Receive into buf, or if iov is not NULL, into a vector of len entries. */
 static inline __attribute__((always_inline))
-ssize_t unm_recv_queue(struct unm_ep *ep, bool tagged, void *buf, size_t len,
-		       const struct iovec *iov, fi_addr_t addr, uint64_t tag,
-		       uint64_t ignore, void *context, uint64_t flags)
+ssize_t unm_recv_queue(struct unm_ep *ep, const uint64_t kind, void *buf,
+		       size_t len, const struct iovec *iov, fi_addr_t addr,
+		       uint64_t tag, uint64_t ignore, void *context,
+		       uint64_t flags)
 {
+	const bool tagged = kind == FI_TAGGED;
 	struct unm_rx_op *op;
 	uint64_t src;
 	int ret;
@@ -377,7 +379,8 @@ ssize_t unm_recv_queue(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 		ep->stats->again_queue++;
 		return -FI_EAGAIN;
 	}
-	op = unm_rx_op_new(ep, context, flags, tagged);
+	op = unm_rx_op_new(ep, context, tagged ? flags & ~FI_MULTI_RECV : flags,
+			   tagged);
 	if (op == NULL)
 		return -FI_EAGAIN;
 	op->match.tag = tag;
@@ -396,20 +399,33 @@ ssize_t unm_recv_queue(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 	return 0;
 }
 
-ssize_t unm_recv_buf(struct unm_ep *ep, uint64_t kind, void *buf, size_t len,
-		     fi_addr_t addr, uint64_t tag, uint64_t ignore,
-		     void *context, uint64_t flags)
+ssize_t unm_recv_tagged(struct unm_handle *h, void *buf, size_t len,
+			fi_addr_t addr, uint64_t tag, uint64_t ignore,
+			void *context)
 {
-	bool tagged = kind == FI_TAGGED;
+	struct unm_ep *ep = h->ep;
 	ssize_t ret;
 
 	if (__builtin_expect(!ep->recv_ok, 0))
 		return -FI_EOPBADSTATE;
-	if (tagged)
-		flags &= ~FI_MULTI_RECV;
 	unm_lock(ep->domain);
-	ret = unm_recv_queue(ep, tagged, buf, len, NULL, addr, tag, ignore,
-			     context, flags);
+	ret = unm_recv_queue(ep, FI_TAGGED, buf, len, NULL, addr, tag, ignore,
+			     context, h->rx_flags);
+	unm_unlock(ep->domain);
+	return ret;
+}
+
+ssize_t unm_recv_untagged(struct unm_handle *h, void *buf, size_t len,
+			  fi_addr_t addr, void *context)
+{
+	struct unm_ep *ep = h->ep;
+	ssize_t ret;
+
+	if (__builtin_expect(!ep->recv_ok, 0))
+		return -FI_EOPBADSTATE;
+	unm_lock(ep->domain);
+	ret = unm_recv_queue(ep, FI_MSG, buf, len, NULL, addr, 0, 0, context,
+			     h->rx_flags);
 	unm_unlock(ep->domain);
 	return ret;
 }
@@ -420,19 +436,16 @@ ssize_t unm_recv_vector(struct unm_ep *ep, uint64_t kind,
 			uint64_t flags)
 {
 	static const struct iovec none;
-	bool tagged = kind == FI_TAGGED;
 	ssize_t ret;
 
 	if (__builtin_expect(!ep->recv_ok, 0))
 		return -FI_EOPBADSTATE;
 	if (count > UNM_IOV_MAX || ((flags & FI_MULTI_RECV) && count != 1))
 		return -FI_EINVAL;
-	if (tagged)
-		flags &= ~FI_MULTI_RECV;
 	if (count == 0)
 		iov = &none;
 	unm_lock(ep->domain);
-	ret = unm_recv_queue(ep, tagged, NULL, count, iov, addr, tag, ignore,
+	ret = unm_recv_queue(ep, kind, NULL, count, iov, addr, tag, ignore,
 			     context, flags);
 	unm_unlock(ep->domain);
 	return ret;

@@ -20,6 +20,7 @@
 
 struct unm_ep;
 struct unm_got;
+struct unm_handle;
 
 /* Deliver an arrived message into the posted receive that it matches, or store
  * a copy. The domain is locked. */
@@ -33,20 +34,23 @@ void unm_recv_message(struct unm_ep *ep, const struct unm_got *got);
  * unm_peer_resolve_removed(). The domain is locked. */
 void unm_recv_removed(struct unm_ep *ep, bool moved);
 
-/* Post a receive, or complete it with a stored message: into a buffer of len
- * bytes, or into a vector of count entries. kind: FI_MSG or FI_TAGGED. flags:
- * those of the operation, with FI_COMPLETION and UNM_OP_WORK; FI_MULTI_RECV is
- * ignored for FI_TAGGED. 0;
+/* Post a receive into a vector of count entries, or complete it with a stored
+ * message. kind: FI_MSG or FI_TAGGED. flags: those of the operation, with
+ * FI_COMPLETION and UNM_OP_WORK; FI_MULTI_RECV is ignored for FI_TAGGED. 0;
  * -FI_EAGAIN: a limit of receives is reached or the completion queue is full;
  * -FI_ECONNRESET: src has died, and no stored message of it matches;
  * -FI_EINVAL: src or count; -FI_EOPBADSTATE: the endpoint cannot receive. */
-ssize_t unm_recv_buf(struct unm_ep *ep, uint64_t kind, void *buf, size_t len,
-		     fi_addr_t src, uint64_t tag, uint64_t ignore,
-		     void *context, uint64_t flags);
 ssize_t unm_recv_vector(struct unm_ep *ep, uint64_t kind,
 			const struct iovec *iov, size_t count, fi_addr_t src,
 			uint64_t tag, uint64_t ignore, void *context,
 			uint64_t flags);
+
+/* The same into a buffer of len bytes, with the flags of the handle. */
+ssize_t unm_recv_tagged(struct unm_handle *h, void *buf, size_t len,
+			fi_addr_t src, uint64_t tag, uint64_t ignore,
+			void *context);
+ssize_t unm_recv_untagged(struct unm_handle *h, void *buf, size_t len,
+			  fi_addr_t src, void *context);
 
 /* FI_CLAIM without FI_PEEK: receive the message that was claimed with context,
  * or discard it (FI_DISCARD). 0; -FI_EINVAL: there is none; others as above. */
