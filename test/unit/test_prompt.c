@@ -28,7 +28,7 @@
 #define COSTS(requests, attach)						\
 	((struct unm_way){ .cost = { requests, attach },		\
 			   .gap = UNM_WAY_GAP_MAX,			\
-			   .wait = UNM_WAY_WAIT_MAX })
+			   .wait = UINT64_MAX })
 
 static struct hal_peer *peer_of(const struct os_pair *p)
 {

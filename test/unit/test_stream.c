@@ -25,7 +25,7 @@
 #define COSTS(streams, reads)						\
 	((struct unm_way){ .cost = { streams, reads },			\
 			   .gap = UNM_WAY_GAP_MAX,			\
-			   .wait = UNM_WAY_WAIT_MAX })
+			   .wait = UINT64_MAX })
 
 /* The values of bytes: the sender's memory and its pieces have different ones,
  * so that a test sees by which way each byte came. */
@@ -439,7 +439,7 @@ static void test_two_ways_at_once_do_not_count(void **state)
 	fin(&t, 0);
 	assert_int_equal(way->bytes, 0);
 	*way = streams;
-	unm_way_choose(way, false);
+	unm_way_choose(way, PIECE, false);
 	piece(&t, 0, PIECE);
 	ep_received(t.v, t.in);
 	fin(&t, 0);

@@ -13,7 +13,7 @@ static int run(struct unm_way *w, int n, uint64_t stream_ns, uint64_t read_ns)
 	int reads = 0;
 
 	for (int i = 0; i < n; i++) {
-		bool read = unm_way_choose(w, false);
+		bool read = unm_way_choose(w, LEN, false);
 
 		unm_way_measured(w, read, LEN, read ? read_ns : stream_ns);
 		reads += read;
@@ -68,7 +68,7 @@ static uint64_t windows(struct unm_way *w, int n, int window,
 	uint64_t sum = 0;
 
 	for (int i = 0; i < n * window; i++) {
-		bool read = unm_way_choose(w, i % window != 0);
+		bool read = unm_way_choose(w, LEN, i % window != 0);
 		uint64_t ns = read ? read_ns : stream_ns;
 
 		unm_way_measured(w, read, LEN, ns);
@@ -95,6 +95,33 @@ static void test_trials_cost_little(void **state)
 		}
 }
 
+/* The same if each burst takes its own time: a quarter more or less, and one in
+ * 50 three times as long, as if the processor had been taken away. */
+static void test_trials_cost_little_with_noise(void **state)
+{
+	static const int window[] = { 1, 7, 64, UNM_WAY_RUN };
+	uint32_t random = 1;
+
+	for (int i = 0; i < 4; i++)
+		for (uint64_t slow = 1050; slow <= 3500; slow += 350) {
+			struct unm_way w = { .gap = 0 };
+			uint64_t sum = 0, least = 0;
+
+			for (int n = 400000 / window[i]; n != 0; n--) {
+				uint64_t part;
+
+				random = random * 1664525 + 1013904223;
+				part = random >> 16;
+				part = part % 50 == 0 ? 3000 :
+					750 + part % 500;
+				sum += windows(&w, 1, window[i], part,
+					       slow * part / 1000);
+				least += part * window[i];
+			}
+			assert_in_range(sum, least, least + least / 50);
+		}
+}
+
 /* The faster way becomes slower, but not as slow as the other way was when it
  * was tried. Both ways have changed, and no trial was due for long. */
 static void test_a_slower_way_ends_the_pause(void **state)
@@ -107,6 +134,40 @@ static void test_a_slower_way_ends_the_pause(void **state)
 	windows(&w, 20, 64, 2000, 1500);
 	ns = windows(&w, 100, 64, 2000, 1500);
 	assert_in_range(ns, 100 * 64 * 1500, 100 * 64 * 1600);
+}
+
+/* Only the way that is not used becomes faster. A trial notices it, and the
+ * pause until then is bounded, however long the messages take. */
+static void test_a_faster_way_is_noticed(void **state)
+{
+	enum { US = 1000, WINDOW = 64 };
+	struct unm_way w = { .gap = 0 };
+	uint64_t ns = 0;
+
+	windows(&w, 1000, WINDOW, 95 * US, 332 * US);
+	assert_false(unm_way_attach_wins(&w));
+	while (!unm_way_attach_wins(&w))
+		ns += windows(&w, 1, WINDOW, 95 * US, 40 * US);
+	/* its average has to fall from 332 to 95 us */
+	assert_in_range(ns, 1, 3 * (uint64_t)UNM_WAY_WAIT_NS);
+}
+
+/* Times of the slower way cannot be measured any more, because other messages
+ * go the faster way at once: trials stay rare. */
+static void test_trials_without_a_measurement(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+	int streams = 0;
+
+	run(&w, 2000, 9000, 4000);
+	for (int i = 0; i < 10000; i++) {
+		bool read = unm_way_choose(&w, LEN, false);
+
+		if (read)
+			unm_way_measured(&w, read, LEN, 4000);
+		streams += !read;
+	}
+	assert_in_range(streams, 10, 40);
 }
 
 /* Processes moved to other processors: the slow path is the faster one now. */
@@ -143,16 +204,16 @@ static void test_a_burst_goes_one_way(void **state)
 	struct unm_way w = { .gap = 0 };
 
 	for (int burst = 0; burst < 100; burst++) {
-		bool read = unm_way_choose(&w, false);
+		bool read = unm_way_choose(&w, LEN, false);
 
 		for (int i = 1; i < UNM_WAY_RUN; i++) {
-			assert_int_equal(unm_way_choose(&w, true), read);
+			assert_int_equal(unm_way_choose(&w, LEN, true), read);
 			unm_way_measured(&w, read, LEN, read ? 9000 : 4000);
 		}
 	}
 	assert_false(unm_way_attach_wins(&w));
 	for (int i = 0; i < 2 * UNM_WAY_GAP_MAX * UNM_WAY_RUN; i++) {
-		bool read = unm_way_choose(&w, true);
+		bool read = unm_way_choose(&w, LEN, true);
 
 		unm_way_measured(&w, read, LEN, read ? 4000 : 9000);
 	}
@@ -166,10 +227,10 @@ static void test_ends_in_groups(void **state)
 	int reads = 0;
 
 	for (int burst = 0; burst < 1000; burst++) {
-		bool read = unm_way_choose(&w, false);
+		bool read = unm_way_choose(&w, LEN, false);
 
 		for (int i = 1; i < 64; i++)
-			unm_way_choose(&w, true);
+			unm_way_choose(&w, LEN, true);
 		for (int i = 0; i < 64; i++)
 			unm_way_measured(&w, read, LEN, !read ? 3000 :
 					 i % 8 == 0 ? 40000 : 500);
@@ -193,7 +254,7 @@ static void test_trials_are_a_small_part(void **state)
 
 			if (i % window == 0)
 				sent = 0;
-			attach = unm_way_choose(&w, sent != 0);
+			attach = unm_way_choose(&w, LEN, sent != 0);
 			unm_way_measured(&w, attach, LEN, attach ? 4000 : 9000);
 			sent += !attach;
 			assisted += !attach;
@@ -212,7 +273,7 @@ static void test_never_pure(void **state)
 	int reads = 0;
 
 	for (int i = 0; i < 1000; i++) {
-		bool attach = unm_way_choose(&w, false);
+		bool attach = unm_way_choose(&w, LEN, false);
 		uint64_t begun = now;
 
 		clock.count[attach]++;
@@ -229,9 +290,9 @@ static void test_never_pure(void **state)
 static void test_late_ends_do_not_count(void **state)
 {
 	struct unm_way w = { .cost = { 1000, 2000 }, .gap = UNM_WAY_GAP_MAX,
-			     .wait = UNM_WAY_WAIT_MAX };
+			     .wait = UINT64_MAX };
 
-	assert_false(unm_way_choose(&w, false));
+	assert_false(unm_way_choose(&w, LEN, false));
 	unm_way_measured(&w, true, LEN, 1);
 	assert_int_equal(w.bytes, 0);
 	assert_int_equal(w.ns, 0);
@@ -242,12 +303,12 @@ static void test_extremes(void **state)
 	struct unm_way w = { .gap = 0 };
 
 	for (int i = 0; i < 100; i++) {
-		bool read = unm_way_choose(&w, false);
+		bool read = unm_way_choose(&w, LEN, false);
 
 		unm_way_measured(&w, read, 1, UINT64_MAX);
 		unm_way_measured(&w, read, UINT64_MAX, UINT64_MAX);
 		unm_way_measured(&w, read, UINT64_MAX, 0);
-		unm_way_choose(&w, false);
+		unm_way_choose(&w, LEN, false);
 		assert_int_not_equal(w.cost[read], 0);
 	}
 	assert_true(unm_way_attach_ns(&w, UINT64_MAX) > 0);
@@ -261,7 +322,10 @@ UNIT_MAIN(
 	cmocka_unit_test(test_the_faster_way_is_taken),
 	cmocka_unit_test(test_trials_get_rarer),
 	cmocka_unit_test(test_trials_cost_little),
+	cmocka_unit_test(test_trials_cost_little_with_noise),
 	cmocka_unit_test(test_a_slower_way_ends_the_pause),
+	cmocka_unit_test(test_a_faster_way_is_noticed),
+	cmocka_unit_test(test_trials_without_a_measurement),
 	cmocka_unit_test(test_a_change_is_noticed),
 	cmocka_unit_test(test_exceptions_do_not_count),
 	cmocka_unit_test(test_a_burst_goes_one_way),

@@ -10,8 +10,10 @@
  * runs. Transfers are therefore measured, and the way that took less time is
  * used. The slower way is tried from time to time, and more rarely the longer
  * it has been slower: a trial loses the difference of the two ways' times, and
- * the pause after it is so long that the loss is a small part of it. A peer
- * that computes helps late, so its memory is accessed by attach.
+ * the pause after it is so long that the loss is a small part of it. A pause is
+ * counted in bytes, and bounded by the time that these bytes take: nothing but
+ * a trial notices that the slower way has become the faster one. A peer that
+ * computes helps late, so its memory is accessed by attach.
  *
  * Transfers that are under way at once are a burst. All transfers of a burst
  * for which there is a choice go the same way, and are measured together:
@@ -35,7 +37,10 @@
 				 * takes so many times the time that the trial
 				 * has lost */
 #define UNM_WAY_GAP_MAX	256
-#define UNM_WAY_WAIT_MAX (1u << 18)	/* most transfers between two trials */
+#define UNM_WAY_WAIT_NS	500000000	/* longest pause, unless UNM_WAY_GAP_MIN
+					 * times the loss are longer */
+#define UNM_WAY_SUM_MAX	(UINT64_C(1) << 40)	/* most bytes of a burst that
+						 * count for the pause */
 #define UNM_WAY_LOSS	16	/* unit of unm_way_loss() */
 #define UNM_WAY_RUN	256	/* most transfers of a burst */
 #define UNM_WAY_MISSED	16	/* bursts in a row of which none was measured:
@@ -55,7 +60,8 @@ struct unm_way {
 				 * 0: never measured */
 	uint32_t base;		/* cost of the faster way after the last trial;
 				 * 0: there was none */
-	uint32_t wait;		/* transfers until the next trial */
+	uint64_t wait;		/* bytes until the next trial */
+	uint64_t sum;		/* bytes of the burst so far */
 	uint16_t gap;		/* see UNM_WAY_GAP_MIN; smaller: how many of the
 				 * first transfers there were */
 	uint16_t run;		/* transfers of the burst so far */
@@ -114,11 +120,16 @@ static inline uint32_t unm_way_loss(const struct unm_way *w)
 	return loss < 16 * UNM_WAY_LOSS ? loss : 16 * UNM_WAY_LOSS;
 }
 
-/* Transfers until the next trial, after a trial of run transfers. */
-static inline uint32_t unm_way_pause(const struct unm_way *w, uint32_t run)
+/* Bytes until the next trial, after a trial of sum bytes. */
+static inline uint64_t unm_way_pause(const struct unm_way *w)
 {
-	run = run * w->gap * unm_way_loss(w) / UNM_WAY_LOSS;
-	return run < UNM_WAY_WAIT_MAX ? run : UNM_WAY_WAIT_MAX;
+	uint64_t fast = w->cost[0] < w->cost[1] ? w->cost[0] : w->cost[1];
+	uint64_t loss = w->sum * unm_way_loss(w) / UNM_WAY_LOSS;
+	uint64_t most = UNM_WAY_WAIT_NS * UINT64_C(1024000) / (fast + 1);
+
+	if (most < loss * UNM_WAY_GAP_MIN)
+		most = loss * UNM_WAY_GAP_MIN;
+	return loss * w->gap < most ? loss * w->gap : most;
 }
 
 /* True if the faster way takes half as much time again as after the last trial:
@@ -144,7 +155,7 @@ static inline enum unm_way_how unm_way_next(struct unm_way *w)
 			return !w->how;
 		w->gap = UNM_WAY_GAP_MIN;
 	} else if (w->trial) {
-		w->wait = unm_way_pause(w, w->run);
+		w->wait = unm_way_pause(w);
 		w->base = w->cost[wins];
 		if (w->gap < UNM_WAY_GAP_MAX)
 			w->gap *= 4;
@@ -152,7 +163,7 @@ static inline enum unm_way_how unm_way_next(struct unm_way *w)
 		w->wait = 0;
 		w->gap = UNM_WAY_GAP_MIN;
 	} else {
-		w->wait -= w->run < w->wait ? w->run : w->wait;
+		w->wait -= w->sum < w->wait ? w->sum : w->wait;
 	}
 	w->trial = w->wait == 0;
 	return wins != w->trial;
@@ -189,9 +200,10 @@ static inline void unm_way_average(struct unm_way *w)
 		w->gap = UNM_WAY_GAP_MIN;
 }
 
-/* Choose the way of the next transfer. busy: another transfer with the peer is
- * under way, so this one is of its burst. */
-static inline enum unm_way_how unm_way_choose(struct unm_way *w, bool busy)
+/* Choose the way of the next transfer, of len bytes. busy: another transfer
+ * with the peer is under way, so this one is of its burst. */
+static inline enum unm_way_how unm_way_choose(struct unm_way *w, uint64_t len,
+					      bool busy)
 {
 	if (!busy || w->run == 0 || w->run >= UNM_WAY_RUN) {
 		if (w->bytes != 0)
@@ -201,8 +213,11 @@ static inline enum unm_way_how unm_way_choose(struct unm_way *w, bool busy)
 		unm_way_average(w);
 		w->how = unm_way_next(w);
 		w->run = 0;
+		w->sum = 0;
 	}
 	w->run++;
+	w->sum += len < UNM_WAY_SUM_MAX - w->sum ? len :
+		UNM_WAY_SUM_MAX - w->sum;
 	return w->how;
 }
 

@@ -276,6 +276,7 @@ static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 		unm_rdv_goes(ep, op, UNM_WAY_ASSISTED);
 	} else {
 		unm_rdv_goes(ep, op, unm_way_choose(unm_rdv_way(op),
+				op->wanted,
 				op->peer->recvs.next != &op->link));
 		op->begun_ns = unm_rdv_begun(op);
 	}

@@ -442,7 +442,8 @@ static int unm_direct_request(struct unm_peer *peer, const struct unm_access *a,
 		return 1;
 	if (a->len <= UNM_PROMPT_SURE || unm_peer_ways(peer) == NULL)
 		return unm_os_try(peer, a, UNM_WAY_NONE);
-	if (unm_way_choose(unm_os_way(peer, a), busy) == UNM_WAY_ASSISTED)
+	if (unm_way_choose(unm_os_way(peer, a), a->len, busy) ==
+	    UNM_WAY_ASSISTED)
 		return unm_os_try(peer, a, UNM_WAY_ASSISTED);
 	*measured = true;
 	return 1;
