@@ -152,6 +152,23 @@ static void test_a_faster_way_is_noticed(void **state)
 	assert_in_range(ns, 1, 3 * (uint64_t)UNM_WAY_WAIT_NS);
 }
 
+/* Some bursts of the faster way are disturbed, so that the slower way seems to
+ * be the faster one: the mistake does not last for a long pause. */
+static void test_a_mistake_is_short(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+
+	windows(&w, 1000, UNM_WAY_RUN, 1000, 1400);
+	while (w.wait < 20 * UNM_WAY_RUN * LEN)
+		windows(&w, 1, UNM_WAY_RUN, 1000, 1400);
+	for (int i = 0; !unm_way_attach_wins(&w); i++) {
+		assert_true(i < 5);
+		windows(&w, 1, UNM_WAY_RUN, 2600, 1400);
+	}
+	windows(&w, 10, UNM_WAY_RUN, 1000, 1400);
+	assert_false(unm_way_attach_wins(&w));
+}
+
 /* Times of the slower way cannot be measured any more, because other messages
  * go the faster way at once: trials stay rare. */
 static void test_trials_without_a_measurement(void **state)
@@ -325,6 +342,7 @@ UNIT_MAIN(
 	cmocka_unit_test(test_trials_cost_little_with_noise),
 	cmocka_unit_test(test_a_slower_way_ends_the_pause),
 	cmocka_unit_test(test_a_faster_way_is_noticed),
+	cmocka_unit_test(test_a_mistake_is_short),
 	cmocka_unit_test(test_trials_without_a_measurement),
 	cmocka_unit_test(test_a_change_is_noticed),
 	cmocka_unit_test(test_exceptions_do_not_count),

@@ -196,8 +196,10 @@ static inline void unm_way_average(struct unm_way *w)
 		ps = 2 * (uint64_t)*cost;
 	*cost = 1 + (uint32_t)(ps < *cost ? (*cost + ps) / 2 :
 			       (7 * (uint64_t)*cost + ps) / 8);
-	if (unm_way_attach_wins(w) != won && w->gap > UNM_WAY_GAP_MIN)
+	if (unm_way_attach_wins(w) != won && w->gap > UNM_WAY_GAP_MIN) {
 		w->gap = UNM_WAY_GAP_MIN;
+		w->wait = 0;
+	}
 }
 
 /* Choose the way of the next transfer, of len bytes. busy: another transfer
