@@ -248,6 +248,19 @@ static void install_shared_space(struct hal_ops *ops)
 	ops->space_barrier = no_barrier;
 }
 
+/* Give back all of the space, not only the end of it. */
+static void trim_all(struct hal_peer *peer, uint32_t bytes)
+{
+	(void)bytes;
+	if (peer->tx.space != NULL)
+		memset(peer->tx.space, 0, peer->hif->caps->space_bytes);
+}
+
+static void install_trim_all(struct hal_ops *ops)
+{
+	ops->space_trim = trim_all;
+}
+
 /* ---- Back words ------------------------------------------------------ */
 
 void broken_veil_back(struct bpeer *bp)
@@ -323,6 +336,7 @@ const struct mutation broken_pkt[] = {
 	  .install = install_long_space },
 	{ "space-shared", "space_private_per_sender", .veil = veil_space,
 	  .install = install_shared_space },
+	{ "space-trim-all", "space_trimmed", .install = install_trim_all },
 	{ "back-word-lost", "pkt_back_words", .veil = broken_veil_back,
 	  .install = install_lossy_back },
 	{ "done-lost", "pkt_done_counts_released", .veil = broken_veil_back,

@@ -234,6 +234,29 @@ static void space_by_need(void **state)
 	assert_int_equal(done / 64, all / 64);
 }
 
+/* Memory that was given back: the bytes before it stay, and it can be used
+ * again. */
+static void space_trimmed(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	uint32_t last = ct_caps->space_bytes - 64;
+	uint8_t buf[64];
+
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(hal_space_ready(p.ab, UINT32_MAX), 0);
+		ct_fill(buf, sizeof(buf), i);
+		if (i == 0)
+			hal_space_write(p.ab, 0, buf, sizeof(buf));
+		hal_space_write(p.ab, last, buf, sizeof(buf));
+		hal_space_barrier(p.ab);
+		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_SPACE, i), 0);
+		assert_true(ct_recv(p.ba, CT_TYPE_SPACE) == i);
+		assert_true(ct_filled(hal_space(p.ba, 0), 64, 0));
+		assert_true(ct_filled(hal_space(p.ba, last), 64, i));
+		hal_space_trim(p.ab, i == 1 ? 5000 : 64);
+	}
+}
+
 /* Each sender has its own space, and so has each direction. */
 static void space_private_per_sender(void **state)
 {
@@ -272,6 +295,7 @@ const struct CMUnitTest ct_space_tests[] = {
 	CT_TEST(space_before_packet),
 	CT_TEST(space_every_range),
 	CT_TEST(space_by_need),
+	CT_TEST(space_trimmed),
 	CT_TEST(space_private_per_sender),
 };
 const size_t ct_space_count = CT_COUNT(ct_space_tests);

@@ -324,6 +324,15 @@ static inline int hal_space_ready(struct hal_peer *peer, uint32_t bytes)
 	return peer->ops->space_ready(peer, bytes);
 }
 
+/* Give back the memory of the peer's receive space beyond the first bytes, if
+ * the backend can. The peer has released every packet that names bytes there.
+ * Call hal_space_ready() before the next store beyond the first bytes. */
+static inline void hal_space_trim(struct hal_peer *peer, uint32_t bytes)
+{
+	if (peer->ops->space_trim != NULL)
+		peer->ops->space_trim(peer, bytes);
+}
+
 /* Store len bytes at offset off of the peer's receive space, without waiting
  * for them to arrive; off + len <= caps.space_bytes. */
 static inline void hal_space_write(struct hal_peer *peer, uint32_t off,

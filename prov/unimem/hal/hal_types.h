@@ -338,6 +338,8 @@ struct hal_ops {
 			const uint64_t *w, unsigned nw,
 			const void *data, size_t len);
 	int (*space_ready)(struct hal_peer *peer, uint32_t bytes);
+	/* NULL: the memory stays until the peer is freed */
+	void (*space_trim)(struct hal_peer *peer, uint32_t bytes);
 	void (*space_write)(struct hal_peer *peer, uint32_t off,
 			    const void *src, size_t len);
 	void (*space_barrier)(struct hal_peer *peer);

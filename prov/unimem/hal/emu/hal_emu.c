@@ -504,6 +504,7 @@ const struct hal_ops hal_emu_ops = {
 	.peer_process = emu_peer_process,
 	.wake = emu_wake,
 	.space_ready = emu_space_ready,
+	.space_trim = emu_space_trim,
 	.mem_alloc = emu_mem_alloc,
 	.mem_adopt = emu_mem_adopt,
 	.mem_free = emu_mem_free,

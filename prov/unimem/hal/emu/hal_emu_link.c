@@ -15,8 +15,8 @@
  * the link is made; emu_space_ready() allocates those of the space before they
  * are used. An access to a page that cannot be allocated would end in a signal.
  *
- * hal_emu_link.h declares the functions; emu_peer_free() and emu_space_ready()
- * are in the backend table.
+ * hal_emu_link.h declares the functions; emu_peer_free(), emu_space_ready() and
+ * emu_space_trim() are in the backend table.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -360,4 +360,21 @@ int emu_space_ready(struct hal_peer *hp, uint32_t bytes)
 	peer->space = bytes;
 	peer->starved = false;
 	return 0;
+}
+
+/* Where the space is not allocated by need, peer->space is 0. */
+void emu_space_trim(struct hal_peer *hp, uint32_t bytes)
+{
+	const struct emu_geo *geo = &emu_if(hp->hif)->emu->geo;
+	struct emu_peer *peer = emu_peer(hp);
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+	uint8_t *space;
+
+	if (peer->tx_map == NULL || bytes >= peer->space)
+		return;
+	bytes = (bytes + page - 1) & ~(page - 1);
+	space = (uint8_t *)peer->tx_map->addr + geo->space_off;
+	if (bytes < peer->space && madvise(space + bytes, peer->space - bytes,
+					   MADV_REMOVE) == 0)
+		peer->space = bytes;
 }

@@ -36,7 +36,8 @@ void emu_link_unmake(struct emu_peer *peer);
  * -FI_EINVAL: not such a link; -FI_ENOMEM; one log line per interface. */
 int emu_link_take(struct emu_peer *peer, int fd, uint64_t first);
 
-/* As hal_space_ready(). */
+/* As hal_space_ready() and hal_space_trim(). */
 int emu_space_ready(struct hal_peer *hp, uint32_t bytes);
+void emu_space_trim(struct hal_peer *hp, uint32_t bytes);
 
 #endif /* HAL_EMU_LINK_H */
