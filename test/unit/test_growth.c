@@ -3,6 +3,10 @@
  * test_growth.c - how much receive space an endpoint uses at its peers: little
  * at first, all of it after 2 MiB, as far as FI_UNIMEM_SPACE_MAX allows.
  */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "core/unm_space.h"
@@ -60,52 +64,148 @@ static void test_little_at_first(void **state)
 	ep_pair_close(&p);
 }
 
+/* Bytes of a space that is used wholly. Skips the test where the first part is
+ * all of it. */
+static uint32_t whole(const struct ep *e)
+{
+	uint32_t all = unm_space_pow2(inside(e)->hif->caps->space_bytes);
+
+	unit_needs(all > FIRST);
+	return all;
+}
+
 static void test_all_when_worn(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
-	uint32_t all = inside(p.a)->hif->caps->space_bytes;
+	uint32_t all = whole(p.a);
 
 	carry(p.a, p.ab, p.b, p.ba, WORN / 2);
-	assert_true(peer_at(p.a, p.ab)->space->bytes <= FIRST);
+	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, FIRST);
 	carry(p.a, p.ab, p.b, p.ba, WORN);
-	assert_int_equal(peer_at(p.a, p.ab)->space->bytes,
-			 unm_space_pow2(all));
-	ep_pair_close(&p);
+	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, all);
+}
+
+/* An endpoint and three peers, and memory for the space of limit of them. */
+struct star {
+	struct ep *hub, *leaf[3];
+	fi_addr_t to[3], from[3];
+	uint32_t all;
+	size_t was;			/* FI_UNIMEM_SPACE_MAX */
+};
+
+static struct star star(size_t limit)
+{
+	struct star s = { .hub = ep_open(NULL), .was = g_unm_env.space_max };
+
+	s.all = whole(s.hub);
+	g_unm_env.space_max = limit * s.all + s.all / 2;
+	for (int i = 0; i < 3; i++) {
+		s.leaf[i] = ep_open(NULL);
+		s.to[i] = ep_insert(s.hub, s.leaf[i]);
+		s.from[i] = ep_insert(s.leaf[i], s.hub);
+		carry(s.hub, s.to[i], s.leaf[i], s.from[i], 1);
+	}
+	return s;
+}
+
+static struct unm_peer *star_peer(const struct star *s, int i)
+{
+	return peer_at(s->hub, s->to[i]);
+}
+
+/* Is all of the space used at this peer? */
+static bool star_all(const struct star *s, int i)
+{
+	return star_peer(s, i)->space->bytes == s->all;
+}
+
+/* Send bytes to peer i. */
+static void star_carry(const struct star *s, int i, size_t bytes)
+{
+	carry(s->hub, s->to[i], s->leaf[i], s->from[i], bytes);
 }
 
 /* All peers are busy, and there is memory for the space of one: two use little,
  * until that peer ends. */
 static void test_memory_for_one(void **state)
 {
-	size_t was = g_unm_env.space_max;
-	struct ep *hub = ep_open(NULL), *leaf[3];
-	uint32_t all = unm_space_pow2(inside(hub)->hif->caps->space_bytes);
-	uint32_t least = all < FIRST ? all : FIRST;
-	fi_addr_t to[3], from[3];
+	struct star s = star(1);
 
-	g_unm_env.space_max = all + all / 2;
-	for (int i = 0; i < 3; i++) {
-		leaf[i] = ep_open(NULL);
-		to[i] = ep_insert(hub, leaf[i]);
-		from[i] = ep_insert(leaf[i], hub);
+	star_carry(&s, 0, 2 * WORN);
+	for (int n = 0; n < 64; n++) {
+		for (int i = 0; i < 3; i++)
+			star_carry(&s, i, WORN / 16);
+		assert_true(star_all(&s, 0));
+		assert_int_equal(star_peer(&s, 1)->space->bytes, FIRST);
+		assert_int_equal(star_peer(&s, 2)->space->bytes, FIRST);
 	}
-	for (int i = 0; i < 3; i++)
-		carry(hub, to[i], leaf[i], from[i], 2 * WORN);
-	assert_int_equal(peer_at(hub, to[0])->space->bytes, all);
-	assert_int_equal(peer_at(hub, to[1])->space->bytes, least);
-	assert_int_equal(peer_at(hub, to[2])->space->bytes, least);
-	ep_close(leaf[0]);
-	EP_UNTIL(peer_at(hub, to[0]) == NULL ||
-		 peer_at(hub, to[0])->hp == NULL);
-	for (int i = 1; i < 3; i++)
-		carry(hub, to[i], leaf[i], from[i], WORN / 4);
-	assert_int_equal(peer_at(hub, to[1])->space->bytes, all);
-	assert_int_equal(peer_at(hub, to[2])->space->bytes, least);
-	g_unm_env.space_max = was;
+	ep_close(s.leaf[0]);
+	EP_UNTIL(star_peer(&s, 0) == NULL || star_peer(&s, 0)->hp == NULL);
+	star_carry(&s, 1, 2 * WORN);
+	assert_true(star_all(&s, 1));
+	assert_int_equal(star_peer(&s, 2)->space->bytes, FIRST);
+	g_unm_env.space_max = s.was;
+}
+
+/* Pages of a peer's receive space beyond the first part that have memory; 0:
+ * the backend does not say. */
+static uint32_t pages_beyond(const struct unm_peer *peer, uint32_t all)
+{
+	unsigned char in[1024];
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE), n = 0;
+
+	if (peer->hp->tx.space == NULL || FIRST % page != 0)
+		return 0;
+	assert_true(all / page < sizeof(in));
+	assert_int_equal(mincore(peer->hp->tx.space + FIRST, all - FIRST, in),
+			 0);
+	for (uint32_t i = 0; i < (all - FIRST) / page; i++)
+		n += in[i] & 1;
+	return n;
+}
+
+/* Peer idle was not used for long. Send to peer busy, until it has the memory
+ * of that peer. */
+static void star_take(const struct star *s, int busy, int idle)
+{
+	for (int i = 0; i < 16 && !star_all(s, busy); i++) {
+		star_peer(s, idle)->grown_us = 0;
+		star_carry(s, busy, WORN / 2);
+	}
+	assert_true(star_all(s, busy));
+	assert_int_equal(star_peer(s, idle)->space->bytes, FIRST);
+}
+
+/* A busy peer gets the memory of a peer to which nothing was sent for long. */
+static void test_memory_of_an_idle_peer(void **state)
+{
+	struct star s = star(1);
+	uint32_t pages = pages_beyond(star_peer(&s, 0), s.all);
+
+	star_carry(&s, 0, 2 * WORN);
+	assert_true(star_all(&s, 0));
+	star_take(&s, 1, 0);
+	assert_int_equal(pages_beyond(star_peer(&s, 0), s.all), pages);
+	star_take(&s, 0, 1);
+	g_unm_env.space_max = s.was;
+}
+
+/* Less memory than for one peer. */
+static void test_memory_for_none(void **state)
+{
+	struct star s = star(0);
+
+	for (int i = 0; i < 3; i++) {
+		star_carry(&s, i, 2 * WORN);
+		assert_int_equal(star_peer(&s, i)->space->bytes, FIRST);
+	}
+	g_unm_env.space_max = s.was;
 }
 
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_little_at_first),
 	EP_TEST_INSIDE(test_all_when_worn),
 	EP_TEST_INSIDE(test_memory_for_one),
+	EP_TEST_INSIDE(test_memory_of_an_idle_peer),
+	EP_TEST_INSIDE(test_memory_for_none),
 )

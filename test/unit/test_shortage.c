@@ -165,8 +165,9 @@ static void test_space_grows_after_a_shortage(void **state)
 		for (starved = 1; starved != 0; ep_in_time(end, "growth"))
 			send_laps(&p);
 		assert_int_equal(peer->space->bytes, UNM_PEER_SPACE);
-		/* no further attempt in the pause */
-		assert_true(peer->space_retry != 0);
+		assert_int_equal(peer->ep->grown_bytes, 0);
+		/* no further attempt in the pause, which is short */
+		assert_in_range(peer->space_retry, 1, unm_now_us() + 1000000);
 		peer->space_retry = UINT64_MAX;
 		send_laps(&p);
 		assert_int_equal(peer->space->bytes, UNM_PEER_SPACE);
@@ -174,6 +175,7 @@ static void test_space_grows_after_a_shortage(void **state)
 	peer->space_retry = 0;
 	send_laps(&p);
 	assert_int_equal(peer->space->bytes, all);
+	assert_int_equal(peer->ep->grown_bytes, all);
 }
 
 /* ---- No descriptor to answer a peer ------------------------------------- */

@@ -667,6 +667,7 @@ static int unm_ep_construct(struct unm_ep *ep)
 	unm_list_init(&ep->claimed);
 	unm_list_init(&ep->peers);
 	unm_list_init(&ep->unresolved);
+	unm_list_init(&ep->grown);
 	unm_list_init(&ep->throttled);
 	unm_list_init(&ep->aliases);
 	ep->in_domain.ep = ep;

@@ -98,8 +98,10 @@ struct unm_ep {
 	struct unm_list claimed;	/* unexpected messages, FI_CLAIM */
 	struct unm_list peers;		/* every peer */
 	struct unm_list unresolved;	/* peers not in the address vector */
-	uint64_t grown_bytes;		/* receive space at peers that use all
-					 * of theirs */
+	struct unm_list grown;		/* peers of this host of which it uses
+					 * all of the receive space, the one
+					 * examined last at the end */
+	uint64_t grown_bytes;		/* receive space at these */
 	struct unm_way_clock msg_clock;	/* of rendezvous */
 	struct unm_way_clock os_clock;	/* of puts and gets */
 	struct unm_bounce *bounce[2];	/* rma/unm_bounce.h: areas for sends and

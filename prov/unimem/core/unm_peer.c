@@ -34,6 +34,9 @@
 					 * receive space, or to connect */
 #define UNM_CONNECT_PAUSE	1000000	/* us, the most between attempts to
 					 * connect, after some failures */
+#define UNM_SPACE_IDLE	1000000		/* us without a message through a grown
+					 * space, after which another peer may
+					 * have its memory */
 #define UNM_SPACE_LAST	30000000	/* us of failed attempts after which a
 					 * peer is disconnected */
 #define UNM_SPACE_GAP	5000000		/* us without an attempt that end a
@@ -63,6 +66,7 @@ struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	unm_list_init(&peer->control);
 	unm_list_init(&peer->recvs);
 	unm_list_init(&peer->in_pending);
+	unm_list_init(&peer->in_grown);
 	unm_list_init(&peer->throttled);
 	unm_list_init(&peer->msgs);
 	unm_list_init(&peer->posted);
@@ -467,38 +471,74 @@ static bool unm_peer_space(struct unm_peer *peer)
 	return true;
 }
 
+void unm_peer_space_leave(struct unm_peer *peer)
+{
+	if (unm_list_empty(&peer->in_grown))
+		return;
+	unm_list_remove(&peer->in_grown);
+	peer->ep->grown_bytes -= peer->ep->hif->caps->space_bytes;
+}
+
 /*
- * Use all of the receive space of a peer that needs it: twice the bandwidth for
- * eight times the memory (docs/optimization.md). At most so many peers use all
- * of theirs that it takes FI_UNIMEM_SPACE_MAX bytes; when one of them ends,
- * another peer may. If there is no memory now, the space serves until the next
- * attempt.
+ * May all bytes of receive space be used at one more peer of this host? The
+ * memory of these peers is bounded. If it is used up, the peer that was
+ * examined longest ago is examined. If nothing was sent through its space for
+ * UNM_SPACE_IDLE, its memory is given back.
+ */
+static bool unm_peer_space_claim(struct unm_ep *ep, uint32_t all)
+{
+	uint64_t now = unm_now_us();
+	struct unm_peer *idle;
+
+	if (ep->grown_bytes + all <= g_unm_env.space_max)
+		return true;
+	if (unm_list_empty(&ep->grown))
+		return false;
+	idle = unm_container(ep->grown.next, struct unm_peer, in_grown);
+	unm_list_remove(&idle->in_grown);
+	unm_list_append(&ep->grown, &idle->in_grown);
+	unm_space_reclaim(idle->space, hal_tx_done(idle->hp));
+	if (idle->space->tail != idle->grown_tail) {
+		idle->grown_tail = idle->space->tail;
+		idle->grown_us = now;
+	}
+	if (now - idle->grown_us < UNM_SPACE_IDLE ||
+	    idle->space->head != idle->space->tail)
+		return false;
+	unm_space_resize(idle->space, UNM_PEER_SPACE);
+	hal_space_trim(idle->hp, UNM_PEER_SPACE);
+	unm_peer_space_leave(idle);
+	return true;
+}
+
+/*
+ * Use all of the receive space of a peer that needs it. That takes at most
+ * FI_UNIMEM_SPACE_MAX bytes. If these are taken, the peer may try again after as
+ * many bytes; if there is no memory, after a pause.
  */
 static void unm_peer_space_grow(struct unm_peer *peer)
 {
+	struct unm_space *space = peer->space;
 	struct unm_ep *ep = peer->ep;
 	uint32_t all = ep->hif->caps->space_bytes;
 
-	if (peer->space_fixed || !unm_space_should_grow(peer->space) ||
-	    ep->grown_bytes + all > g_unm_env.space_max ||
+	if (space->bytes >= unm_space_pow2(all) ||
+	    !unm_space_should_grow(space) ||
 	    (peer->space_retry != 0 && unm_now_us() < peer->space_retry))
 		return;
-	if (peer->space->bytes < all) {
-		if (hal_space_ready(peer->hp, all) != 0) {
-			peer->space_retry = unm_now_us() + UNM_SPACE_PAUSE;
-			return;
-		}
-		unm_space_resize(peer->space, all);
-		peer->grown = all;
-		ep->grown_bytes += all;
+	if (!unm_peer_space_claim(ep, all)) {
+		unm_space_resize(space, space->bytes);
+		return;
 	}
-	peer->space_fixed = true;
-}
-
-void unm_peer_space_lost(struct unm_peer *peer)
-{
-	peer->ep->grown_bytes -= peer->grown;
-	peer->grown = 0;
+	if (hal_space_ready(peer->hp, all) != 0) {
+		peer->space_retry = unm_now_us() + UNM_SPACE_PAUSE;
+		return;
+	}
+	unm_space_resize(space, all);
+	peer->grown_tail = space->tail;
+	peer->grown_us = unm_now_us();
+	unm_list_append(&ep->grown, &peer->in_grown);
+	ep->grown_bytes += all;
 }
 
 uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len)

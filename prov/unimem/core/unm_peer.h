@@ -147,9 +147,10 @@ struct unm_peer {
 					 * memory or descriptor to connect; 0:
 					 * none */
 	uint64_t space_retry;		/* us, when to try next */
-	bool space_fixed;		/* it does not grow any more */
-	uint32_t grown;			/* bytes of receive space counted in
-					 * ep->grown_bytes */
+	struct unm_list in_grown;	/* entry in ep->grown */
+	uint64_t grown_tail;		/* space->tail when it was last examined
+					 * in this list and had changed, ... */
+	uint64_t grown_us;		/* ... and when, unm_now_us() */
 	bool attach_off;		/* cross-memory attach is forbidden */
 	struct unm_ways *ways;		/* for long transfers; NULL before the
 					 * first */
@@ -228,8 +229,9 @@ bool unm_peer_credit(struct unm_peer *peer);
  * UNM_SPACE_NONE. They are allocated by unm_space_take() only. */
 uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len);
 
-/* The receive space is gone: other peers may use as much. */
-void unm_peer_space_lost(struct unm_peer *peer);
+/* The endpoint does not use all of the peer's receive space any more: other
+ * peers may use as much. */
+void unm_peer_space_leave(struct unm_peer *peer);
 
 /* Copy len bytes of a vector, from its byte skip on, to offset off of the
  * peer's receive space. */

@@ -31,7 +31,7 @@ void unm_peer_tear_down(struct unm_peer *peer, int err)
 	peer->hp = NULL;
 	peer->msg_limit = peer->msgs_sent;	/* disables the fast path */
 	hal_peer_free(hp);			/* ends DMA transfers */
-	unm_peer_space_lost(peer);
+	unm_peer_space_leave(peer);
 	unm_list_remove(&peer->in_pending);
 	unm_list_remove(&peer->throttled);
 	unm_send_abort(peer, err);
