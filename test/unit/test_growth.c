@@ -202,10 +202,27 @@ static void test_memory_for_none(void **state)
 	g_unm_env.space_max = s.was;
 }
 
+/* The space at a peer of another host takes no memory of this host. */
+static void test_other_hosts_do_not_count(void **state)
+{
+	static const struct hal_host host;
+	struct star s = star(0);
+
+	star_peer(&s, 1)->hp->host = &host;
+	for (int i = 0; i < 3; i++)
+		star_carry(&s, i, 2 * WORN);
+	star_peer(&s, 1)->hp->host = NULL;
+	assert_false(star_all(&s, 0));
+	assert_true(star_all(&s, 1));
+	assert_false(star_all(&s, 2));
+	g_unm_env.space_max = s.was;
+}
+
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_little_at_first),
 	EP_TEST_INSIDE(test_all_when_worn),
 	EP_TEST_INSIDE(test_memory_for_one),
 	EP_TEST_INSIDE(test_memory_of_an_idle_peer),
 	EP_TEST_INSIDE(test_memory_for_none),
+	EP_TEST_INSIDE(test_other_hosts_do_not_count),
 )

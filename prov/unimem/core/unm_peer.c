@@ -512,13 +512,15 @@ static bool unm_peer_space_claim(struct unm_ep *ep, uint32_t all)
 }
 
 /*
- * Use all of the receive space of a peer that needs it. That takes at most
- * FI_UNIMEM_SPACE_MAX bytes. If these are taken, the peer may try again after as
- * many bytes; if there is no memory, after a pause.
+ * Use all of the receive space of a peer that needs it. At peers of this host
+ * that takes at most FI_UNIMEM_SPACE_MAX bytes; on other hosts a sender
+ * allocates nothing. If these bytes are taken, the peer may try again after as
+ * many bytes of messages as before; if there is no memory, after a pause.
  */
 static void unm_peer_space_grow(struct unm_peer *peer)
 {
 	struct unm_space *space = peer->space;
+	bool counts = peer->hp->host == NULL;
 	struct unm_ep *ep = peer->ep;
 	uint32_t all = ep->hif->caps->space_bytes;
 
@@ -526,7 +528,7 @@ static void unm_peer_space_grow(struct unm_peer *peer)
 	    !unm_space_should_grow(space) ||
 	    (peer->space_retry != 0 && unm_now_us() < peer->space_retry))
 		return;
-	if (!unm_peer_space_claim(ep, all)) {
+	if (counts && !unm_peer_space_claim(ep, all)) {
 		unm_space_resize(space, space->bytes);
 		return;
 	}
@@ -535,6 +537,8 @@ static void unm_peer_space_grow(struct unm_peer *peer)
 		return;
 	}
 	unm_space_resize(space, all);
+	if (!counts)
+		return;
 	peer->grown_tail = space->tail;
 	peer->grown_us = unm_now_us();
 	unm_list_append(&ep->grown, &peer->in_grown);
