@@ -507,8 +507,8 @@ static void test_no_patience(void **state)
 
 /* The endpoint sends a stream of len bytes behind a short message, so that its
  * pieces do not begin at a multiple of their length in the receive space. The
- * bare interface has asked for it. */
-static struct talk stream(const char *out, size_t len)
+ * bare interface has asked for it, and has not taken count inline messages. */
+static struct talk stream(const char *out, size_t len, int count)
 {
 	struct talk t = talk();
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
@@ -518,6 +518,8 @@ static struct talk stream(const char *out, size_t len)
 	assert_int_equal(next(&t, w), UNM_WIRE_EAGER);
 	head = raw_expect(t.r, UNM_WIRE_RTS, w);
 	assert_int_equal(hal_head_type(head), UNM_WIRE_RTS);
+	for (int i = 0; i < count; i++)
+		fi_inject(t.v->ep, out, 8, t.vr);
 	w[0] = w[1];
 	w[1] = TOKEN;
 	w[2] = len;
@@ -533,7 +535,7 @@ static void test_pieces_stay_long(void **state)
 {
 	enum { BYTES = 4 << 20 };
 	char *out = ep_alloc(BYTES);
-	struct talk t = stream(out, BYTES);
+	struct talk t = stream(out, BYTES, 0);
 	uint32_t piece = ((struct unm_ep *)t.v->ep)->piece_max;
 	uint64_t w[UNM_WIRE_WORDS_MAX], n = 0;
 
@@ -546,13 +548,37 @@ static void test_pieces_stay_long(void **state)
 	talk_end(&t);
 }
 
+/* While a piece waits for space, the receiver releases more packets than such a
+ * wait lasts, none of which names receive space: no piece is cut. */
+static void test_inline_messages_cut_no_piece(void **state)
+{
+	enum { BYTES = 1 << 20 };
+	char *out = ep_alloc(BYTES);
+	struct talk t = stream(out, BYTES, 40);
+	uint32_t piece = ((struct unm_ep *)t.v->ep)->piece_max;
+	uint64_t n = 0, head;
+
+	for (int i = 0; i < 100; i++)
+		raw_step();
+	for (uint64_t got = 0; got < BYTES; raw_step()) {
+		const struct hal_cell *cell = raw_next(t.r, &head);
+
+		if (hal_head_type(head) != UNM_WIRE_DATA)
+			continue;
+		got += hal_cell_word(cell, 1) >> 32;
+		n++;
+	}
+	assert_int_equal(n, BYTES / piece);
+	talk_end(&t);
+}
+
 /* Messages take all of the receive space that becomes free, while there is
  * enough for a short piece now and then: the stream goes on. */
 static void test_messages_do_not_starve_a_stream(void **state)
 {
 	enum { BYTES = 40000, ROUNDS = 100000 };
 	char *out = ep_alloc(BYTES);
-	struct talk t = stream(out, BYTES);
+	struct talk t = stream(out, BYTES, 0);
 	uint64_t head, got = 0;
 
 	for (int i = 0; i < ROUNDS && got < BYTES; i++) {
@@ -633,6 +659,7 @@ UNIT_MAIN(
 	RAW_TEST_INSIDE(test_a_burst_begins_once),
 	RAW_TEST_INSIDE(test_no_patience),
 	RAW_TEST_INSIDE(test_pieces_stay_long),
+	RAW_TEST_INSIDE(test_inline_messages_cut_no_piece),
 	RAW_TEST_INSIDE(test_messages_do_not_starve_a_stream),
 	RAW_TEST_INSIDE(test_sleepers_do_not_wait_for_pieces),
 	RAW_TEST_INSIDE(test_no_wait_object_waits_for_pieces),

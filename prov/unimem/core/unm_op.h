@@ -102,13 +102,13 @@ struct unm_tx_op {
 	enum unm_tx_state state;
 	bool bad;			/* STREAM: send.iov is not readable */
 	bool waits;			/* STREAM: for receive space */
+	uint32_t freed;			/* STREAM: extents that had become free
+					 * when it began to wait */
 	uint8_t buf_class;
 	void *buf;			/* BACKLOG: copy of injected bytes */
 	void *bounce;			/* copy that the peer's engine reads, or
 					 * NULL */
-	uint64_t packet;		/* AWAIT: number of its last slot;
-					 * STREAM: packets released when it
-					 * began to wait */
+	uint64_t packet;		/* AWAIT: number of its last slot */
 	uint64_t peer_token;		/* STREAM: receiver's operation */
 	uint64_t sent;			/* STREAM: bytes sent */
 	uint64_t wanted;		/* STREAM: bytes requested */

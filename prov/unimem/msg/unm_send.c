@@ -29,8 +29,8 @@
 
 #define UNM_STREAM_MIN	1024	/* bytes of a piece while other sends take the
 				 * receive space that becomes free */
-#define UNM_STREAM_WAIT	16	/* packets that the peer releases before such a
-				 * short piece is sent */
+#define UNM_STREAM_WAIT	16	/* extents that become free before such a short
+				 * piece is sent */
 #define UNM_STREAM_BURST 16	/* pieces per call of unm_send_progress() */
 #define UNM_BACKLOG_POLLS 64	/* one of so many calls tries a send although
 				 * the peer has released nothing */
@@ -522,25 +522,24 @@ static int unm_stream_refuse(struct unm_peer *peer, struct unm_tx_op *op)
  * waits for space to become free instead of being cut at once: the peer
  * releases extents one by one, so a short piece would be followed by a short
  * piece in each lap of the ring. Other sends may take each extent first: then
- * the piece is cut, after a wait of so many packets that short pieces in the
- * ring add up to a long one.
+ * the piece is cut, after so many extents became free that short pieces in the
+ * ring add up to a long one. Packets that named no extent do not count.
  */
 static uint32_t unm_stream_space(struct unm_peer *peer, struct unm_tx_op *op,
 				 uint32_t *len)
 {
 	uint32_t off = unm_peer_find_space(peer, *len);
-	uint64_t released;
 
-	if (off != UNM_SPACE_NONE || *len <= UNM_STREAM_MIN) {
+	if (off != UNM_SPACE_NONE || *len <= UNM_STREAM_MIN ||
+	    peer->space == NULL) {
 		op->waits = false;
 		return off;
 	}
-	released = hal_tx_done(peer->hp);
 	if (!op->waits) {
 		op->waits = true;
-		op->packet = released;
+		op->freed = peer->space->mark_head;
 	}
-	if (released - op->packet < UNM_STREAM_WAIT)
+	if (peer->space->mark_head - op->freed < UNM_STREAM_WAIT)
 		return UNM_SPACE_NONE;
 	off = unm_peer_find_space(peer, UNM_STREAM_MIN);
 	if (off != UNM_SPACE_NONE) {
