@@ -27,6 +27,16 @@ static inline uint64_t hal_tx_refresh(struct hal_tx *tx)
 	return tx->limit - tx->next;
 }
 
+/* False: hal_pkt_send() would return -FI_EAGAIN now. True: it may succeed;
+ * where there is no tx.cells, only the backend knows. */
+static inline bool hal_tx_free(struct hal_peer *peer)
+{
+	struct hal_tx *tx = &peer->tx;
+
+	return tx->next != tx->limit || tx->cells == NULL ||
+		hal_tx_refresh(tx) != 0;
+}
+
 /* Publish a packet that is in the ring, and wake the peer if it sleeps. slot:
  * number of its first slot; tx.next has passed it already. */
 static inline __attribute__((always_inline))

@@ -164,9 +164,14 @@ int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w,
 		   unsigned n, const struct unm_part *part)
 {
 	struct unm_ep *ep = peer->ep;
-	uint32_t len = part->len, off = unm_peer_find_space(peer, len);
+	uint32_t len = part->len, off;
 	int ret;
 
+	if (!hal_tx_free(peer->hp)) {	/* not after the copy only */
+		ep->stats->again_packet++;
+		return -FI_EAGAIN;
+	}
+	off = unm_peer_find_space(peer, len);
 	if (off == UNM_SPACE_NONE) {
 		ep->stats->again_space++;
 		return -FI_EAGAIN;
@@ -557,7 +562,8 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 
 	if (op->bad)
 		return unm_stream_refuse(peer, op);
-	while (op->sent < op->wanted && done < UNM_STREAM_BURST) {
+	while (op->sent < op->wanted && done < UNM_STREAM_BURST &&
+	       hal_tx_free(peer->hp)) {
 		uint64_t left = op->wanted - op->sent;
 		uint32_t len = left < peer->ep->piece_max ? left :
 			peer->ep->piece_max;
