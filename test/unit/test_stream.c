@@ -627,6 +627,38 @@ static void test_messages_do_not_starve_a_stream(void **state)
 	talk_end(&t);
 }
 
+/* The receiver gets 8 KiB while all of the receive space holds pieces, and then
+ * releases them one by one: the result does not wait for the last piece. */
+static void test_a_stream_does_not_starve_results(void **state)
+{
+	enum { BYTES = 4 << 20, GOT = 8192, TAKEN = 32 };
+	const uint64_t get[] = { TOKEN, 0, GOT, 9 };
+	char *out = ep_alloc(BYTES);
+	struct talk t = stream(out, BYTES, 0);
+	const struct unm_space *space = peer_of(&t)->space;
+	uint64_t head;
+	struct fid_mr *mr;
+	int n = 0;
+
+	EP_OK(fi_mr_reg(t.v->domain, out, GOT, FI_REMOTE_READ, 0, TOKEN, 0,
+			&mr, NULL));
+	do {
+		raw_next(t.r, &head);
+		raw_step();
+	} while (n++ < TAKEN && space->tail - space->head != space->bytes);
+	assert_true(raw_send_words(t.r, UNM_WIRE_GET, get, 4));
+	n = 0;
+	do {
+		raw_step();
+		raw_next(t.r, &head);
+		n++;
+	} while (hal_head_type(head) == UNM_WIRE_DATA);
+	assert_int_equal(hal_head_type(head), UNM_WIRE_CARRIED);
+	assert_in_range(n, 1, TAKEN);
+	EP_CLOSE(&mr->fid);
+	talk_end(&t);
+}
+
 /* ---- Asleep -------------------------------------------------------------- */
 
 /* A receiver that sleeps would not be woken by pieces: it reads first. */
@@ -693,6 +725,7 @@ UNIT_MAIN(
 	RAW_TEST_INSIDE(test_nothing_is_copied_for_a_full_ring),
 	RAW_TEST_INSIDE(test_inline_messages_cut_no_piece),
 	RAW_TEST_INSIDE(test_messages_do_not_starve_a_stream),
+	RAW_TEST_INSIDE(test_a_stream_does_not_starve_results),
 	RAW_TEST_INSIDE(test_sleepers_do_not_wait_for_pieces),
 	RAW_TEST_INSIDE(test_no_wait_object_waits_for_pieces),
 )

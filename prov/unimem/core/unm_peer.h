@@ -151,6 +151,8 @@ struct unm_peer {
 	uint64_t grown_tail;		/* space->tail when it was last examined
 					 * in this list and had changed, ... */
 	uint64_t grown_us;		/* ... and when, unm_now_us() */
+	bool piece_last;		/* a piece of a stream was sent after
+					 * the last one-sided message */
 	bool attach_off;		/* cross-memory attach is forbidden */
 	struct unm_ways *ways;		/* for long transfers; NULL before the
 					 * first */

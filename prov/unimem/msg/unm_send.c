@@ -582,6 +582,7 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 			return done;
 		unm_space_take(peer->space, off, len,
 			       hal_tx_sent(peer->hp) - 1);
+		peer->piece_last = true;
 		op->sent += len;
 		done++;
 	}

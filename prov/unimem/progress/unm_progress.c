@@ -409,6 +409,29 @@ static int unm_progress_inbound(struct unm_ep *ep)
 /* ---- Pending answers and transfers ----------------------------------- */
 
 /*
+ * Send what waits for free packets or receive space. Pieces of a stream, and
+ * requests and answers of one-sided operations, take turns: each of the two may
+ * take all that became free, so the one that has sent last is the second one.
+ */
+static int unm_progress_sends(struct unm_peer *peer)
+{
+	bool streams_last = peer->piece_last;
+	uint64_t sent;
+	int done = 0;
+
+	if (!streams_last)
+		done += unm_send_progress(peer);
+	sent = hal_tx_sent(peer->hp);
+	done += unm_target_progress(peer);
+	done += unm_onesided_progress(peer);
+	if (hal_tx_sent(peer->hp) != sent)
+		peer->piece_last = false;
+	if (streams_last)
+		done += unm_send_progress(peer);
+	return done;
+}
+
+/*
  * Continue the operations of the peers in ep->pending_peers, and tear down
  * those peers that have failed. A peer leaves the list when nothing is pending
  * for it. The loop ends at the peer that was last at the start, so that peers
@@ -437,9 +460,7 @@ static int unm_progress_pending(struct unm_ep *ep)
 			continue;
 		}
 		done += unm_recv_progress(peer);
-		done += unm_send_progress(peer);
-		done += unm_target_progress(peer);
-		done += unm_onesided_progress(peer);
+		done += unm_progress_sends(peer);
 		if (!unm_peer_has_pending(peer)) {
 			if (ep->armed)	/* no release of it is awaited */
 				hal_tx_sleep(peer->hp, false);
