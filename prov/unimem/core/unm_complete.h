@@ -61,10 +61,12 @@ static inline uint64_t unm_rx_entry_flags(const struct unm_rx_done *done)
 }
 
 /*
- * Report a receive without an error of a peer in the address vector; not
- * deferred work. The fields of the entry are stored one by one, because a copy
- * of a structure that was just written would stall on its stores. In a
- * caller that has just filled done, the compiler stores them from registers.
+ * Report a receive without an error. The caller names the queue and the
+ * counter: those of the endpoint, or of deferred work. Only
+ * unm_complete_message() and unm_complete.c call this function. The fields of
+ * the entry are stored one by one, because a copy of a structure that was just
+ * written would stall on its stores. In a caller that has just filled done, the
+ * compiler stores them from registers.
  */
 static inline __attribute__((always_inline))
 void unm_report_rx_plain(struct unm_ep *ep, struct unm_cq *cq,

@@ -116,7 +116,8 @@ bool unm_cq_grow(struct unm_cq *cq);
 
 /*
  * Return the slot of the next entry: the caller fills it, then calls
- * unm_cq_push(). Only unm_complete.c calls the two. NULL if memory ran out.
+ * unm_cq_push(). Only unm_complete.c and its header call the two. NULL if
+ * memory ran out.
  */
 static inline struct unm_cqe *unm_cq_slot(struct unm_cq *cq)
 {
