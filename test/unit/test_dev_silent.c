@@ -150,7 +150,7 @@ static void not_configured_beside_an_old_nack(void **state)
 	unpair(&p);
 }
 
-/* The next connection ends, too; the user has been told once. */
+/* The next connection ends, too; but the log says so once. */
 static void not_configured_is_logged_once(void **state)
 {
 	struct pair p = pair_with_ack("world=118,fifo=64");
