@@ -40,6 +40,12 @@ static inline bool unm_idle_long(const struct unm_idle *idle)
 	return unm_idle_get(&idle->polls) > unm_idle_get(&idle->spin);
 }
 
+/* True if other threads wait for the processor: yields took long lately. */
+static inline bool unm_idle_shared(const struct unm_idle *idle)
+{
+	return unm_idle_get(&idle->spin) == 0;
+}
+
 /* Yield the processor, and adapt idle->spin to the time that the yield took.
  * The caller holds no lock. */
 void unm_yield(struct unm_idle *idle);

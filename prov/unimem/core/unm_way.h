@@ -103,6 +103,14 @@ static inline bool unm_way_attach_wins(const struct unm_way *w)
 		w->cost[UNM_WAY_ATTACH] < w->cost[UNM_WAY_ASSISTED];
 }
 
+/* True if the present burst is assisted because that is the faster way, and not
+ * as a trial. */
+static inline bool unm_way_streams(const struct unm_way *w)
+{
+	return w->how == UNM_WAY_ASSISTED && !w->trial &&
+		w->gap >= UNM_WAY_GAP_MIN && w->run < UNM_WAY_RUN;
+}
+
 /* The time that a transfer by the slower way takes longer, as a part of the
  * time by the faster way, in units of 1 / UNM_WAY_LOSS. From a quarter to 16
  * times: costs that are nearly equal vary more than they differ. */
@@ -202,6 +210,14 @@ static inline void unm_way_average(struct unm_way *w)
 	}
 }
 
+/* A transfer of len bytes belongs to the burst. */
+static inline void unm_way_add(struct unm_way *w, uint64_t len)
+{
+	w->run++;
+	w->sum += len < UNM_WAY_SUM_MAX - w->sum ? len :
+		UNM_WAY_SUM_MAX - w->sum;
+}
+
 /* Choose the way of the next transfer, of len bytes. busy: another transfer
  * with the peer is under way, so this one is of its burst. */
 static inline enum unm_way_how unm_way_choose(struct unm_way *w, uint64_t len,
@@ -217,9 +233,7 @@ static inline enum unm_way_how unm_way_choose(struct unm_way *w, uint64_t len,
 		w->run = 0;
 		w->sum = 0;
 	}
-	w->run++;
-	w->sum += len < UNM_WAY_SUM_MAX - w->sum ? len :
-		UNM_WAY_SUM_MAX - w->sum;
+	unm_way_add(w, len);
 	return w->how;
 }
 

@@ -37,6 +37,13 @@ static inline bool hal_tx_free(struct hal_peer *peer)
 		hal_tx_refresh(tx) != 0;
 }
 
+/* Number of slots that packets can take now: hal_pkt_send() accepts as many
+ * packets. 0 where the backend decides about each packet. */
+static inline uint64_t hal_tx_room(struct hal_peer *peer)
+{
+	return peer->tx.cells != NULL ? hal_tx_refresh(&peer->tx) : 0;
+}
+
 /* Publish a packet that is in the ring, and wake the peer if it sleeps. slot:
  * number of its first slot; tx.next has passed it already. */
 static inline __attribute__((always_inline))
