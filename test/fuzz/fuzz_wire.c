@@ -42,12 +42,18 @@ static void check(uint64_t head, const struct unm_wire_msg *m, int words,
 	case UNM_WIRE_EAGER:
 	case UNM_WIRE_EAGER_TAGGED:
 	case UNM_WIRE_DATA:
+	case UNM_WIRE_NEXT:
+		check_extent(m, lim);
+		break;
+	case UNM_WIRE_LONG:
+	case UNM_WIRE_LONG_TAGGED:
+		MUST(m->extent.len < m->len && m->len <= UNM_WIRE_LONG_LIMIT);
 		check_extent(m, lim);
 		break;
 	default:
 		break;
 	}
-	if (m->type >= UNM_WIRE_INLINE && m->type <= UNM_WIRE_WIDE_TAGGED &&
+	if (m->type >= UNM_WIRE_INLINE && m->type <= UNM_WIRE_LONG_TAGGED &&
 	    !(m->type & UNM_WIRE_TAGGED))
 		MUST(m->tag == 0);
 }

@@ -45,7 +45,7 @@ static void begin(struct wire *g)
 {
 	next(g);
 	assert_int_equal(g->head, UINT64_C(0x0100000000000000));
-	assert_int_equal(g->w[0], UINT64_C(0x0000000000050005));
+	assert_int_equal(g->w[0], UINT64_C(0x0000000000060006));
 }
 
 static uint32_t payload(const struct wire *g)
@@ -415,15 +415,15 @@ static void test_long_put(void **state)
 
 /* ---- Versions -------------------------------------------------------- */
 
-/* A later provider that still supports version 5 is accepted, with unknown
+/* A later provider that still supports version 6 is accepted, with unknown
  * feature bits; a provider that does not is disconnected. */
 static void test_other_versions(void **state)
 {
 	static const struct { uint64_t hello; bool fine; } t[] = {
-		{ 0x0000000000050005, true }, { 0x0000000000050007, true },
-		{ 0xffffffff00050007, true }, { 0x0000000000000005, true },
-		{ 0x0000000000060006, false }, { 0x00000000ffffffff, false },
-		{ 0x0000000000040004, false }, { 0x0000000000000000, false },
+		{ 0x0000000000060006, true }, { 0x0000000000060008, true },
+		{ 0xffffffff00060008, true }, { 0x0000000000000006, true },
+		{ 0x0000000000070007, false }, { 0x00000000ffffffff, false },
+		{ 0x0000000000050005, false }, { 0x0000000000000000, false },
 	};
 	char in;
 

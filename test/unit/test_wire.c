@@ -42,7 +42,7 @@ static int decode(struct unm_wire_msg *m, const uint8_t *bytes, size_t len,
 
 static void test_numbers_are_fixed(void **state)
 {
-	assert_int_equal(UNM_WIRE_VERSION, 5);
+	assert_int_equal(UNM_WIRE_VERSION, 6);
 	assert_int_equal(UNM_WIRE_HELLO, 0x01);
 	assert_int_equal(UNM_WIRE_CARRIED, 0x02);
 	assert_int_equal(UNM_WIRE_INLINE, 0x10);
@@ -53,9 +53,12 @@ static void test_numbers_are_fixed(void **state)
 	assert_int_equal(UNM_WIRE_RTS_TAGGED, 0x15);
 	assert_int_equal(UNM_WIRE_WIDE, 0x16);
 	assert_int_equal(UNM_WIRE_WIDE_TAGGED, 0x17);
+	assert_int_equal(UNM_WIRE_LONG, 0x18);
+	assert_int_equal(UNM_WIRE_LONG_TAGGED, 0x19);
 	assert_int_equal(UNM_WIRE_CTS, 0x20);
 	assert_int_equal(UNM_WIRE_DATA, 0x21);
 	assert_int_equal(UNM_WIRE_FIN, 0x22);
+	assert_int_equal(UNM_WIRE_NEXT, 0x23);
 	assert_int_equal(UNM_WIRE_PUT, 0x30);
 	assert_int_equal(UNM_WIRE_PUT_DATA, 0x31);
 	assert_int_equal(UNM_WIRE_ATOMIC, 0x32);
@@ -109,8 +112,8 @@ static void test_words_of_each_type(void **state)
 	static const struct { uint8_t type; int words; } t[] = {
 		{ 0x01, 1 }, { 0x02, 2 }, { 0x10, 0 }, { 0x11, 1 },
 		{ 0x12, 1 }, { 0x13, 2 }, { 0x14, 3 }, { 0x15, 4 },
-		{ 0x16, 0 }, { 0x17, 1 },
-		{ 0x20, 3 }, { 0x21, 2 }, { 0x22, 2 },
+		{ 0x16, 0 }, { 0x17, 1 }, { 0x18, 2 }, { 0x19, 3 },
+		{ 0x20, 3 }, { 0x21, 2 }, { 0x22, 2 }, { 0x23, 1 },
 		{ 0x30, 2 }, { 0x31, 3 }, { 0x32, 3 }, { 0x33, 4 },
 		{ 0x34, 4 }, { 0x35, 4 }, { 0x36, 2 }, { 0x37, 4 },
 		{ 0x38, 2 }, { 0x39, 2 }, { 0x3a, 8 },
@@ -126,7 +129,7 @@ static void test_words_of_each_type(void **state)
 				want = t[i].words;
 		assert_int_equal(unm_wire_words(type, 0), want);
 		known += want >= 0;
-		if (type >= 0x10 && type <= 0x17) {
+		if (type >= 0x10 && type <= 0x19) {
 			assert_int_equal(unm_wire_words(type, 0x40), want + 1);
 			assert_int_equal(unm_wire_words(type, 0x3e), want);
 			assert_int_equal(unm_wire_words(type, 0x01), want +
@@ -136,7 +139,7 @@ static void test_words_of_each_type(void **state)
 			assert_int_equal(unm_wire_words(type, 0x80), want + 1);
 		assert_true(unm_wire_words(type, 0xff) <= UNM_WIRE_WORDS_MAX);
 	}
-	assert_int_equal(known, 25);
+	assert_int_equal(known, 28);
 	assert_int_equal(unm_wire_words(0x15, 0x40), 5);
 	assert_int_equal(unm_wire_words(0x3a, 0), UNM_WIRE_WORDS_MAX);
 }
@@ -280,6 +283,36 @@ static void test_golden_eager(void **state)
 	assert_int_equal(m.extent.len, 0x2001);
 }
 
+static void test_golden_long(void **state)
+{
+	struct unm_wire_msg m;
+
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x18, 0x02, 0x20, 0, 0, 0,
+				0, 0, 0, EXTENT_BYTES), 0);
+	assert_int_equal(m.type, UNM_WIRE_LONG);
+	assert_int_equal(m.len, 0x2002);
+	assert_int_equal(m.extent.off, 0x1040);
+	assert_int_equal(m.extent.len, 0x2001);
+	assert_int_equal(m.tag, 0);
+	assert_false(m.has_data);
+	assert_int_equal(DECODE(&m, &host, ID, 0x40, 0x19, TAG_BYTES,
+				DATA_BYTES, 0, 0, 1, 0, 0, 0, 0, 0,
+				EXTENT_BYTES), 0);
+	assert_int_equal(m.type, UNM_WIRE_LONG_TAGGED);
+	assert_int_equal(m.tag, TAG);
+	assert_int_equal(m.data, DATA);
+	assert_int_equal(m.len, 0x10000);
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x23, EXTENT_BYTES), 0);
+	assert_int_equal(m.type, UNM_WIRE_NEXT);
+	assert_int_equal(m.extent.off, 0x1040);
+	assert_int_equal(m.extent.len, 0x2001);
+	/* no longer than its first piece; longer than a LONG message */
+	assert_int_not_equal(DECODE(&m, &host, ID, 0x00, 0x18, 0x01, 0x20, 0, 0,
+				    0, 0, 0, 0, EXTENT_BYTES), 0);
+	assert_int_not_equal(DECODE(&m, &host, ID, 0x00, 0x18, 0x01, 0, 1, 0, 0,
+				    0, 0, 0, EXTENT_BYTES), 0);
+}
+
 static void test_golden_rts(void **state)
 {
 	struct unm_wire_msg m;
@@ -354,13 +387,15 @@ static void test_unknown_types_are_refused(void **state)
 	struct unm_wire_msg m;
 
 	for (uint64_t type = 0; type < 256; type++) {
-		/* one element; a valid status */
+		/* one element */
 		bool how = type == 0x32 || type == 0x34 || type == 0x35;
 		/* 64 bytes */
 		uint64_t flags = type == 0x16 || type == 0x17 ? 0x80 : 0;
 		int ret;
 
-		word[1] = type == 0x39;
+		/* a valid status; a length */
+		word[0] = type == 0x18 ? 1 : 0;
+		word[1] = type == 0x39 || type == 0x19;
 		word[2] = how ? UINT64_C(1) << 32 : 0;
 		ret = unm_wire_decode(&m, type << 56 | flags << 48, word,
 				      &host);
@@ -575,6 +610,7 @@ UNIT_MAIN(
 	cmocka_unit_test(test_golden_wide),
 	cmocka_unit_test(test_wide_lengths_are_checked),
 	cmocka_unit_test(test_golden_eager),
+	cmocka_unit_test(test_golden_long),
 	cmocka_unit_test(test_golden_rts),
 	cmocka_unit_test(test_golden_control),
 	cmocka_unit_test(test_unknown_types_are_refused),

@@ -26,6 +26,7 @@ int unm_wire_words(uint8_t type, uint8_t flags)
 	case UNM_WIRE_PROBE:
 		return 0;
 	case UNM_WIRE_HELLO:
+	case UNM_WIRE_NEXT:
 		return 1;
 	case UNM_WIRE_CARRIED:
 		return 2;
@@ -37,6 +38,9 @@ int unm_wire_words(uint8_t type, uint8_t flags)
 	case UNM_WIRE_EAGER:
 	case UNM_WIRE_EAGER_TAGGED:
 		return lead + 1;
+	case UNM_WIRE_LONG:
+	case UNM_WIRE_LONG_TAGGED:
+		return lead + 2;
 	case UNM_WIRE_RTS:
 	case UNM_WIRE_RTS_TAGGED:
 		return lead + (flags & UNM_WIRE_DMABLE ? 5 : 3);
@@ -93,6 +97,8 @@ static int unm_wire_decode_control(struct unm_wire_msg *msg, uint8_t flags,
 	case UNM_WIRE_DATA:
 		msg->token = word[0];
 		return unm_wire_extent(msg, word[1], lim);
+	case UNM_WIRE_NEXT:
+		return unm_wire_extent(msg, word[0], lim);
 	default:			/* FIN */
 		msg->token = word[0];
 		msg->status = word[1];
@@ -206,6 +212,11 @@ static int unm_wire_decode_message(struct unm_wire_msg *msg, uint8_t flags,
 	case UNM_WIRE_EAGER:
 		return unm_wire_read_eager(&msg->extent, word[lead], lim) ?
 			0 : -EINVAL;
+	case UNM_WIRE_LONG:
+		msg->len = word[lead];
+		return unm_wire_read_eager(&msg->extent, word[lead + 1], lim) &&
+			msg->extent.len < msg->len &&
+			msg->len <= UNM_WIRE_LONG_LIMIT ? 0 : -EINVAL;
 	default:			/* RTS */
 		msg->len = word[lead];
 		msg->token = word[lead + 1];
@@ -246,9 +257,12 @@ const char *unm_wire_name(uint8_t type)
 		[UNM_WIRE_EAGER_TAGGED] = "eager tagged",
 		[UNM_WIRE_RTS] = "rts",
 		[UNM_WIRE_RTS_TAGGED] = "rts tagged",
+		[UNM_WIRE_LONG] = "long",
+		[UNM_WIRE_LONG_TAGGED] = "long tagged",
 		[UNM_WIRE_CTS] = "cts",
 		[UNM_WIRE_DATA] = "data",
 		[UNM_WIRE_FIN] = "fin",
+		[UNM_WIRE_NEXT] = "next",
 		[UNM_WIRE_PUT] = "put",
 		[UNM_WIRE_PUT_DATA] = "put with data",
 		[UNM_WIRE_ATOMIC] = "atomic",

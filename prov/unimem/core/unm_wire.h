@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNM_WIRE_VERSION	5
-#define UNM_WIRE_VERSION_MIN	5	/* oldest version that is accepted */
+#define UNM_WIRE_VERSION	6
+#define UNM_WIRE_VERSION_MIN	6	/* oldest version that is accepted */
 
 enum unm_wire_type {
 	UNM_WIRE_HELLO		= 0x01,	/* first packet of every link */
@@ -28,10 +28,13 @@ enum unm_wire_type {
 	UNM_WIRE_RTS_TAGGED	= 0x15,
 	UNM_WIRE_WIDE		= 0x16,	/* inline, in a wide packet */
 	UNM_WIRE_WIDE_TAGGED	= 0x17,
+	UNM_WIRE_LONG		= 0x18,	/* eager, its first piece */
+	UNM_WIRE_LONG_TAGGED	= 0x19,
 	/* rendezvous control */
 	UNM_WIRE_CTS		= 0x20,
 	UNM_WIRE_DATA		= 0x21,
 	UNM_WIRE_FIN		= 0x22,
+	UNM_WIRE_NEXT		= 0x23,	/* a further piece of a LONG message */
 	/* one-sided: requests ... */
 	UNM_WIRE_PUT		= 0x30,
 	UNM_WIRE_PUT_DATA	= 0x31,	/* with remote CQ data: a message */
@@ -83,7 +86,8 @@ struct unm_wire_hello {
 };
 _Static_assert(sizeof(struct unm_wire_hello) == 8, "one word");
 
-/* EAGER, DATA, CARRIED: the place of the bytes in the receive space */
+/* EAGER, LONG, NEXT, DATA, CARRIED: the place of the bytes in the receive
+ * space */
 struct unm_wire_extent {
 	uint32_t off;			/* bytes */
 	uint32_t len;			/* bytes */
@@ -92,6 +96,7 @@ _Static_assert(sizeof(struct unm_wire_extent) == 8, "one word");
 
 #define UNM_WIRE_EAGER_LIMIT	16384	/* bytes of the longest eager message of
 					 * any endpoint */
+#define UNM_WIRE_LONG_LIMIT	65536	/* ... in several pieces */
 #define UNM_WIRE_INLINE_MAX	112	/* bytes of the longest inline or wide
 					 * message */
 #define UNM_WIRE_WORDS_MAX	8	/* words of a message, at most */
@@ -131,9 +136,11 @@ struct unm_wire_msg {
 					 * bytes */
 	uint64_t tag;			/* 0 if untagged */
 	uint64_t data;			/* remote CQ data, 0 if none */
-	struct unm_wire_extent extent;	/* EAGER, DATA, CARRIED */
-	uint64_t len;			/* bytes; RTS: of the message; CTS, GET:
-					 * requested; RKEY: of the region */
+	struct unm_wire_extent extent;	/* EAGER, LONG, NEXT, DATA,
+					 * CARRIED */
+	uint64_t len;			/* bytes; RTS, LONG: of the message;
+					 * CTS, GET: requested; RKEY: of the
+					 * region */
 	uint64_t addr;			/* RTS: address of the sender's buffer,
 					 * 0: stream it only; with dmable: its
 					 * offset in the region of mem_key;
