@@ -78,6 +78,8 @@ libunm_la_SOURCES = \
 	prov/unimem/core/unm_way.h \
 	prov/unimem/core/unm_wire.c \
 	prov/unimem/core/unm_wire.h \
+	prov/unimem/msg/unm_long.c \
+	prov/unimem/msg/unm_long.h \
 	prov/unimem/msg/unm_lost.c \
 	prov/unimem/msg/unm_lost.h \
 	prov/unimem/msg/unm_recv.c \

@@ -27,6 +27,8 @@ static const struct hal_param unm_params[] = {
 	ROW("EAGER_MAX", HAL_PARAM_SIZE, eager_max, 0, 16384, "16K",
 	    "longest message sent eagerly through receive space, bytes; 0: "
 	    "none"),
+	ROW("LONG_MAX", HAL_PARAM_SIZE, long_max, 0, 65536, "64K",
+	    "longest message sent eagerly in several pieces, bytes; 0: none"),
 	ROW("SPACE_MAX", HAL_PARAM_SIZE, space_max, 0, LONG_MAX, "4M",
 	    "memory that an endpoint takes for receive space at busy peers of "
 	    "its host, bytes: all of the space of as many peers; other peers "

@@ -16,6 +16,8 @@
 struct unm_env {
 	bool inline_on;		/* short messages are sent in a packet */
 	size_t eager_max;	/* longest eager message, bytes; 0: none */
+	size_t long_max;	/* longest eager message in several pieces,
+				 * bytes; 0: none */
 	size_t space_max;	/* bytes of receive space at peers that use all
 				 * of theirs, for an endpoint */
 	size_t bounce;		/* bytes of bounce buffers of an endpoint, for

@@ -115,8 +115,8 @@ struct packet {
 static const struct packet bad[] = {
 	/* unknown types */
 	{ 0x00, 0, { 0 } }, { 0x03, 0, { 0 } }, { 0x0f, 0, { 0 } },
-	{ 0x18, 0, { 0 } }, { 0x19, 0, { 0 } }, { 0x1f, 0, { 0 } },
-	{ 0x23, 0, { 0 } }, { 0x80, 0, { 0 } }, { 0xff, 0xff, { 0 } },
+	{ 0x1a, 0, { 0 } }, { 0x1b, 0, { 0 } }, { 0x1f, 0, { 0 } },
+	{ 0x24, 0, { 0 } }, { 0x80, 0, { 0 } }, { 0xff, 0xff, { 0 } },
 	/* more inline data than fit */
 	{ 0x10, 57, { 0 } }, { 0x10, 63, { 0 } }, { 0x11, 0x40 | 41, { 0 } },
 	{ 0x11, 49, { 0 } }, { 0x10, 0x40 | 49, { 0 } },
@@ -185,7 +185,7 @@ static void test_no_hello(void **state)
 /* A provider of another version: one line names both and the remedy. */
 static void test_other_version(void **state)
 {
-	static const uint16_t other[][2] = { { 4, 4 }, { 0, 0 }, { 9, 6 } };
+	static const uint16_t other[][2] = { { 5, 5 }, { 0, 0 }, { 9, 7 } };
 
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		struct scene s = scene();

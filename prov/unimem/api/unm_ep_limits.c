@@ -48,6 +48,10 @@ void unm_ep_limits(struct unm_ep *ep)
 		g_unm_env.eager_max : longest;
 	ep->piece_max = ep->eager_max >= UNM_PIECE_MIN ? ep->eager_max :
 		longest;
+	/* a LONG message is not carried: its words fit the packet */
+	ep->long_max = ep->eager_max == UNM_WIRE_EAGER_LIMIT &&
+		caps->pkt_payload >= 32 && g_unm_env.bounce == 0 ?
+		g_unm_env.long_max : 0;
 	for (int tagged = 0; tagged < 2; tagged++)
 		for (int data = 0; data < 2; data++)
 			unm_ep_limits_of(ep, tagged, data);

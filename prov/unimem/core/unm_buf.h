@@ -15,7 +15,7 @@ struct unm_ep;
 /* Bytes of an object of a size class, its node included. */
 uint32_t unm_buf_size(int class);
 
-/* Allocate a buffer of len bytes, at most UNM_WIRE_EAGER_LIMIT. The bytes begin
+/* Allocate a buffer of len bytes, at most UNM_WIRE_LONG_LIMIT. The bytes begin
  * behind the node. The caller releases the buffer to ep->buf_pool[*class]. NULL
  * without memory. */
 struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,

@@ -24,7 +24,7 @@
 #define UNM_CLOCK_POLLS	16		/* empty polls a clock reading */
 #define UNM_CLOCK_BUSY	1024		/* other polls per reading */
 #define UNM_EP_CNTRS	6		/* one per event a counter may count */
-#define UNM_BUF_CLASSES	4		/* of copies of unexpected messages */
+#define UNM_BUF_CLASSES	5		/* of copies of unexpected messages */
 
 struct unm_ep_links {		/* places in other objects' lists */
 	struct unm_list node;
@@ -59,6 +59,7 @@ struct unm_ep {
 	struct unm_stats *stats;
 	uint32_t peer_slots;
 	uint32_t eager_max;
+	uint32_t long_max;		/* in pieces; 0: no message is */
 	/* lengths from which on a message is not sent, [tagged][has_data] */
 	uint16_t inline_end[2][2];	/* ... in a packet of one slot */
 	uint16_t packet_end[2][2];	/* ... in any packet, also wide ones */

@@ -125,6 +125,7 @@ enum unm_rx_state {
 	UNM_RX_CTS,		/* rendezvous: pieces not requested yet */
 	UNM_RX_STREAM,		/* rendezvous: pieces arrive, or are read */
 	UNM_RX_FIN,		/* rendezvous: FIN not sent yet */
+	UNM_RX_LONG,		/* eager: further pieces arrive */
 };
 
 /* A receive: posted, or in transfer. Posting and delivery access only its first
@@ -199,7 +200,7 @@ struct unm_msg {
 	bool dmable;
 	void *buf;			/* copy of the bytes, or NULL */
 	uint8_t buf_class;
-	bool rendezvous;
+	bool rendezvous;		/* its bytes have not all arrived */
 	bool has_data;
 	bool tagged;
 	uint8_t bytes[UNM_WIRE_INLINE_MAX];	/* copy, if it fits */

@@ -36,6 +36,8 @@
 					 * bits), region of the last one */
 #define UNM_PEER_BACK_GUARD	3	/* odd: an access to the memory of the
 					 * peer is in progress */
+#define UNM_PEER_BACK_LONG	4	/* bit c: the peer may send messages of
+					 * unm_way_class() c as LONG ones */
 /* Sends that are refused in a row, while the peer releases nothing, before a
  * send is put into the backlog. A peer that makes progress releases packets
  * sooner, and then a repeated call is faster than the backlog. */
@@ -43,6 +45,8 @@
 
 struct unm_ep;
 struct unm_cached;
+struct unm_msg;
+struct unm_rx_op;
 
 /*
  * The endpoint owns it, from unm_peer_new() until the HAL's peer is freed and
@@ -156,6 +160,12 @@ struct unm_peer {
 	bool attach_off;		/* cross-memory attach is forbidden */
 	struct unm_ways *ways;		/* for long transfers; NULL before the
 					 * first */
+	/* the LONG message of the peer of which pieces are still to come */
+	uint64_t long_left;		/* bytes to come; 0: there is none */
+	struct unm_rx_op *long_op;	/* rx_op that it matched, ... */
+	struct unm_msg *long_msg;	/* or where it is stored; both NULL: it
+					 * is ignored */
+	uint64_t long_classes;		/* back word 4 that was last stored */
 	uint64_t pieces;		/* pieces of streams received */
 	uint64_t life;			/* pieces received, and packets that the
 					 * peer released, when a stream was last

@@ -23,6 +23,7 @@
 	X(tx_inline, "messages sent in a packet") \
 	X(tx_wide, "messages sent in a packet of two slots") \
 	X(tx_eager, "messages sent through receive space") \
+	X(tx_long, "messages sent through receive space in pieces") \
 	X(tx_rendezvous, "messages sent by rendezvous") \
 	X(tx_stream, "rendezvous streamed through receive space") \
 	X(rx_attach, "rendezvous read by cross-memory attach") \

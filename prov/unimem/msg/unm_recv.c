@@ -16,6 +16,7 @@
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
+#include "msg/unm_long.h"
 #include "msg/unm_lost.h"
 #include "msg/unm_recv.h"
 #include "msg/unm_rendezvous.h"
@@ -104,20 +105,22 @@ static size_t unm_msg_cost(const struct unm_ep *ep, const struct unm_msg *msg)
 
 /* Copy the bytes of a message into msg, or into a buffer of a pool. */
 static int unm_msg_copy(struct unm_ep *ep, struct unm_msg *msg,
-			const void *bytes)
+			const struct unm_got *got)
 {
 	struct unm_pool_node *node;
 
-	msg->buf = NULL;
 	if (msg->len <= UNM_WIRE_INLINE_MAX) {
-		hal_copy_small(msg->bytes, bytes, msg->len);
+		hal_copy_small(msg->bytes, got->bytes, msg->len);
 		return 0;
 	}
 	node = unm_buf_alloc(ep, msg->len, &msg->buf_class);
 	if (node == NULL)
 		return -FI_ENOMEM;
 	msg->buf = node;
-	memcpy(node + 1, bytes, msg->len);
+	if (got->rendezvous)
+		unm_long_store(ep, msg, got);
+	else
+		memcpy(node + 1, got->bytes, msg->len);
 	return 0;
 }
 
@@ -131,7 +134,7 @@ static void unm_msg_store(struct unm_ep *ep, const struct unm_got *got)
 	msg->len = got->len;
 	msg->rendezvous = got->rendezvous;
 	msg->buf = NULL;
-	if (!msg->rendezvous && unm_msg_copy(ep, msg, got->bytes) != 0) {
+	if (got->bytes != NULL && unm_msg_copy(ep, msg, got) != 0) {
 		unm_pool_release(&ep->msg_pool, msg);
 		goto nomem;
 	}
@@ -140,7 +143,7 @@ static void unm_msg_store(struct unm_ep *ep, const struct unm_got *got)
 	msg->data = got->data;
 	msg->has_data = got->has_data;
 	msg->tagged = got->tagged;
-	if (msg->rendezvous) {
+	if (got->bytes == NULL) {
 		msg->token = got->token;
 		msg->addr = got->addr;
 	}
@@ -166,6 +169,8 @@ static void unm_msg_release(struct unm_ep *ep, struct unm_msg *msg)
 	struct unm_peer *peer = msg->peer;
 
 	ep->unexpected_bytes -= unm_msg_cost(ep, msg);
+	if (msg->rendezvous)
+		unm_long_forget(msg);
 	if (msg->buf != NULL)
 		unm_pool_release(&ep->buf_pool[msg->buf_class], msg->buf);
 	unm_list_remove(&msg->of_peer);
@@ -188,10 +193,10 @@ static struct unm_got unm_msg_got(const struct unm_msg *msg)
 		.token = msg->token, .addr = msg->addr,
 		.dmable = msg->dmable,
 		.key = msg->dmable ? msg->key : (struct hal_key){ { 0 } },
-		.bytes = msg->rendezvous ? NULL :
-			msg->buf != NULL ?
+		.bytes = msg->buf != NULL ?
 			(const void *)((struct unm_pool_node *)msg->buf + 1) :
-			msg->bytes,
+			msg->rendezvous ? NULL : msg->bytes,
+		.here = msg->len - msg->peer->long_left,
 	};
 }
 
@@ -459,7 +464,7 @@ static void unm_msg_discard(struct unm_ep *ep, struct unm_msg *msg)
 {
 	struct unm_got got = unm_msg_got(msg);
 
-	if (msg->rendezvous)
+	if (msg->rendezvous && msg->buf == NULL)
 		unm_rendezvous_refuse(ep, &got);
 	unm_msg_release(ep, msg);
 }

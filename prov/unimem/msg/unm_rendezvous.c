@@ -22,6 +22,7 @@
 #include "core/unm_region.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
+#include "msg/unm_long.h"
 #include "msg/unm_rdv_way.h"
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_rx_op.h"
@@ -185,6 +186,12 @@ static void unm_rdv_finish(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_rdv_release(ep, op);
 }
 
+void unm_rendezvous_arrived(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	unm_rdv_arrived(ep, op);
+	unm_rdv_finish(ep, op);
+}
+
 /* ---- Choice of the transfer -------------------------------------------- */
 
 /* Can the cDMA engine write to the buffers of this receive? An engine reaches
@@ -266,19 +273,28 @@ static bool unm_rdv_read_dmable(struct unm_ep *ep, struct unm_rx_op *op,
 static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 			     const struct unm_got *got)
 {
+	struct unm_way *way;
+
 	if (got->dmable)
 		return unm_rdv_read_dmable(ep, op, &got->key);
-	if (!op->readable)
+	if (!op->readable) {
+		/* (an address of 0 says nothing about other messages) */
+		if (op->addr != 0)
+			unm_long_allow(op->peer, unm_way_class(op->wanted),
+				       true);
 		return false;
+	}
 	if (g_unm_env.stream_us == 0) {
 		unm_rdv_goes(ep, op, UNM_WAY_ATTACH);
 	} else if (unm_peer_ways(op->peer) == NULL) {
 		unm_rdv_goes(ep, op, UNM_WAY_ASSISTED);
 	} else {
-		unm_rdv_goes(ep, op, unm_way_choose(unm_rdv_way(op),
-				op->wanted,
+		way = unm_rdv_way(op);
+		unm_rdv_goes(ep, op, unm_way_choose(way, op->wanted,
 				op->peer->recvs.next != &op->link));
 		op->begun_ns = unm_rdv_begun(op);
+		unm_long_allow(op->peer, unm_way_class(op->wanted),
+			       unm_way_streams(way));
 	}
 	return op->how == UNM_WAY_ATTACH;
 }
@@ -349,6 +365,11 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 	if (got->peer->hp == NULL) {
 		op->status = -FI_ECONNRESET;
 		unm_rdv_finish(ep, op);
+		return;
+	}
+	if (got->bytes != NULL) {
+		unm_list_append(&got->peer->recvs, &op->link);
+		unm_long_begin(ep, op, got);
 		return;
 	}
 	op->readable = !got->dmable && op->addr != 0 && g_unm_env.attach &&
@@ -753,6 +774,8 @@ void unm_recv_abort(struct unm_peer *peer, int err)
 {
 	struct unm_ep *ep = peer->ep;
 
+	peer->long_op = NULL;
+	peer->long_msg = NULL;
 	while (!unm_list_empty(&peer->recvs)) {
 		struct unm_rx_op *op = unm_container(peer->recvs.next,
 						struct unm_rx_op, link);

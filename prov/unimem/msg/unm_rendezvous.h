@@ -14,14 +14,18 @@ struct unm_got;
 struct unm_peer;
 struct unm_rx_op;
 
-/* Begin to transfer a message into the receive op that it matches. op may have
- * been released when this returns. */
+/* Begin to transfer a message of which not all bytes are here into the receive
+ * op that it matches. op may have been released when this returns. */
 void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 			  const struct unm_got *got);
 
 /* Notify the sender with FIN, without an error, that its message is not going
  * to be transferred. */
 void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got);
+
+/* All pieces of a LONG message have been copied into op: complete the receive,
+ * and release op. */
+void unm_rendezvous_arrived(struct unm_ep *ep, struct unm_rx_op *op);
 
 /* A piece of the streamed message that token names has arrived, len bytes at
  * bytes. An empty piece means that the sender cannot access its buffer. 0;

@@ -16,12 +16,15 @@ struct unm_got {
 	struct unm_peer *peer;
 	bool tagged;
 	bool has_data;
-	bool rendezvous;		/* its bytes are still at the sender */
+	bool rendezvous;		/* its bytes have not all arrived */
 	uint64_t tag;			/* 0 if not tagged */
 	uint64_t data;			/* remote CQ data, 0 if !has_data */
 	uint64_t len;			/* bytes that were sent */
-	const void *bytes;		/* the message; NULL for a rendezvous */
-	/* rendezvous only, see struct unm_wire_msg */
+	const void *bytes;		/* the message, or the first bytes of a
+					 * long one; NULL: all bytes are still
+					 * at the sender */
+	/* with rendezvous only, see struct unm_wire_msg */
+	uint64_t here;			/* number of bytes that have arrived */
 	uint64_t token;			/* the sender's operation */
 	uint64_t addr;			/* the sender's buffer */
 	bool dmable;			/* the buffer is dmable memory ... */

@@ -17,6 +17,7 @@
 #include "core/unm_peer.h"
 #include "core/unm_region.h"
 #include "core/unm_space.h"
+#include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "msg/unm_send.h"
@@ -191,6 +192,54 @@ int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w,
 }
 
 /*
+ * May a message be sent eagerly in pieces now? The peer prefers pieces to reads
+ * for messages of this length, and its ring and its receive space have room for
+ * all of them: nobody waits for a further piece.
+ */
+static bool unm_long_now(struct unm_peer *peer, const struct unm_send *s)
+{
+	const struct unm_ep *ep = peer->ep;
+	uint64_t allowed;
+
+	if (s->len > ep->long_max || s->len <= ep->piece_max)
+		return false;
+	allowed = hal_tx_back(peer->hp, UNM_PEER_BACK_LONG);
+	if (!(allowed >> unm_way_class(s->len) & 1) ||
+	    hal_tx_room(peer->hp) < s->len / ep->piece_max + 1 ||
+	    unm_peer_find_space(peer, s->len) == UNM_SPACE_NONE)
+		return false;
+	/* a mark for each piece */
+	unm_space_reclaim(peer->space, hal_tx_done(peer->hp));
+	return s->count != 1 || !g_unm_env.direct ||
+		unm_mem_find(ep->domain, s->iov[0].iov_base, s->len) == NULL;
+}
+
+/* Send a message of which unm_long_now() is true. */
+static void unm_send_long(struct unm_peer *peer, const struct unm_send *s)
+{
+	uint32_t off = unm_peer_find_space(peer, s->len), len;
+	uint64_t w[UNM_SEND_EAGER_WORDS + 1];
+	uint64_t head = unm_msg_head(s, UNM_WIRE_LONG, 0);
+	unsigned n = unm_lead_words(s, w);
+
+	w[n++] = s->len;
+	for (uint64_t at = 0; at < s->len; at += len) {
+		len = s->len - at < peer->ep->piece_max ? s->len - at :
+			peer->ep->piece_max;
+		unm_peer_put(peer, off + at, s->iov, s->count, at, len);
+		hal_space_barrier(peer->hp);
+		HAL_FAULT_POINT(HAL_FAULT_POINT_PIECE);
+		w[n++] = unm_wire_extent_word(off + at, len);
+		hal_pkt_send(peer->hp, head, w, n, NULL, 0);
+		unm_space_take(peer->space, off + at, len,
+			       hal_tx_sent(peer->hp) - 1);
+		head = hal_head(UNM_WIRE_NEXT, 0);
+		n = 0;
+	}
+	peer->ep->stats->tx_long++;
+}
+
+/*
  * Where the peer's cDMA engine can read the message of an operation: in its own
  * buffer, or in a copy in a bounce buffer, if there is one. Else where the
  * kernel can read it, or NULL; *seg is NULL then, and the dmable segment
@@ -261,14 +310,15 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 	return 0;
 }
 
-/* Send inline, wide or eager: the buffer may be reused when this returns. */
+/* Send inline, wide or eager, in pieces too: the buffer may be reused when this
+ * returns. */
 static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 			  struct unm_tx_op *waiting)
 {
 	struct unm_ep *ep = peer->ep;
 	struct unm_tx_op *op = waiting;
 	uint64_t w[UNM_SEND_EAGER_WORDS];
-	int ret;
+	int ret = 0;
 
 	if ((s->flags & FI_DELIVERY_COMPLETE) && op == NULL) {
 		op = unm_tx_op_new(peer, s);
@@ -277,6 +327,8 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 	}
 	if (s->len < ep->packet_end[s->tagged][s->has_data])
 		ret = unm_send_packet(peer, s);
+	else if (s->len > peer->ep->piece_max && !s->inject)
+		unm_send_long(peer, s);
 	else
 		ret = unm_send_eager(peer, unm_msg_head(s, UNM_WIRE_EAGER, 0),
 				     w, unm_lead_words(s, w),
@@ -312,7 +364,8 @@ static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 	}
 	/* no rendezvous: the buffer of an injected message may be reused when
 	 * the call returns */
-	if (s->inject || s->len < ep->short_end[s->tagged][s->has_data])
+	if (s->inject || s->len < ep->short_end[s->tagged][s->has_data] ||
+	    unm_long_now(peer, s))
 		ret = unm_send_short(peer, s, waiting);
 	else
 		ret = unm_send_rendezvous(peer, s, waiting);

@@ -22,6 +22,7 @@
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
+#include "msg/unm_long.h"
 #include "msg/unm_lost.h"
 #include "msg/unm_recv.h"
 #include "msg/unm_rendezvous.h"
@@ -53,7 +54,9 @@
 static bool unm_in_space(uint8_t type)
 {
 	return type == UNM_WIRE_CARRIED || type == UNM_WIRE_DATA ||
-		(type & ~UNM_WIRE_TAGGED) == UNM_WIRE_EAGER;
+		type == UNM_WIRE_NEXT ||
+		(type & ~UNM_WIRE_TAGGED) == UNM_WIRE_EAGER ||
+		(type & ~UNM_WIRE_TAGGED) == UNM_WIRE_LONG;
 }
 
 /* Decode a message of type UNM_WIRE_CARRIED: its words did not fit in a packet,
@@ -67,7 +70,8 @@ static int unm_carried(struct unm_peer *peer, struct unm_wire_msg *m)
 	int n = unm_wire_words(type, hal_head_flags(head));
 	const uint8_t *at = hal_space(peer->hp, m->extent.off);
 
-	if (n <= 0 || m->extent.len < 8u * n || type < UNM_WIRE_RTS)
+	if (n <= 0 || m->extent.len < 8u * n || type < UNM_WIRE_RTS ||
+	    (unm_in_space(type) && type != UNM_WIRE_DATA))
 		return -FI_EINVAL;
 	/* the bytes are fetched while the words before them are */
 	for (uint32_t i = 64; i < UNM_FETCHED && i < m->extent.len; i += 64)
@@ -116,6 +120,35 @@ static void unm_message(struct unm_peer *peer, const struct unm_wire_msg *m)
 	unm_recv_message(peer->ep, &got);
 }
 
+/* The first piece of an eager message in several pieces. */
+static int unm_message_long(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	struct unm_got got = {
+		.peer = peer, .tagged = m->type & UNM_WIRE_TAGGED,
+		.has_data = m->has_data, .rendezvous = true,
+		.tag = m->tag, .data = m->data, .len = m->len,
+		.bytes = hal_space(peer->hp, m->extent.off),
+		.here = m->extent.len,
+	};
+
+	if (peer->long_left != 0)	/* one after the other */
+		return -FI_EINVAL;
+	peer->long_left = m->len - m->extent.len;
+	unm_recv_message(peer->ep, &got);
+	return 0;
+}
+
+/* A further piece of it. */
+static int unm_next(struct unm_peer *peer, const void *bytes, uint32_t len)
+{
+	struct unm_rx_op *whole;
+	int ret = unm_long_next(peer, bytes, len, &whole);
+
+	if (whole != NULL)
+		unm_rendezvous_arrived(peer->ep, whole);
+	return ret;
+}
+
 static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 {
 	switch (m->type) {
@@ -127,6 +160,12 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 	case UNM_WIRE_RTS_TAGGED:
 		unm_message(peer, m);
 		return 0;
+	case UNM_WIRE_LONG:
+	case UNM_WIRE_LONG_TAGGED:
+		return unm_message_long(peer, m);
+	case UNM_WIRE_NEXT:
+		return unm_next(peer, hal_space(peer->hp, m->extent.off),
+				m->extent.len);
 	case UNM_WIRE_CTS:
 		unm_send_on_cts(peer, m);
 		return 0;
@@ -298,19 +337,23 @@ static bool unm_packet_eager(struct unm_peer *peer, const struct hal_cell *cell,
 	return true;
 }
 
-/* The same for a piece of a stream. */
-static bool unm_packet_data(struct unm_peer *peer, const struct hal_cell *cell,
-			    uint64_t head)
+/* The same for a piece of a stream or of a long eager message. */
+static bool unm_packet_piece(struct unm_peer *peer, const struct hal_cell *cell,
+			     uint64_t head)
 {
+	bool data = hal_head_type(head) == UNM_WIRE_DATA;
 	struct unm_wire_extent extent;
+	const void *bytes;
 
-	if (hal_head_type(head) != UNM_WIRE_DATA || !peer->hello_received ||
-	    peer->hp->rx.space == NULL ||
-	    !unm_wire_read_extent(&extent, hal_cell_word(cell, 1),
+	if ((!data && hal_head_type(head) != UNM_WIRE_NEXT) ||
+	    !peer->hello_received || peer->hp->rx.space == NULL ||
+	    !unm_wire_read_extent(&extent, hal_cell_word(cell, data),
 				  &peer->ep->limits))
 		return false;
-	if (unm_recv_data(peer, hal_cell_word(cell, 0),
-			  unm_fetch(peer, extent), extent.len) != 0)
+	bytes = unm_fetch(peer, extent);
+	if ((data ? unm_recv_data(peer, hal_cell_word(cell, 0), bytes,
+				  extent.len) :
+	     unm_next(peer, bytes, extent.len)) != 0)
 		unm_peer_fail(peer, "malformed packet", head);
 	return true;
 }
@@ -326,11 +369,12 @@ static int unm_progress_packets(struct unm_peer *peer,
 		if (!unm_packet_inline(peer, cell, head) &&
 		    !unm_packet_wide(peer, cell, head) &&
 		    !unm_packet_eager(peer, cell, head) &&
-		    !unm_packet_data(peer, cell, head))
+		    !unm_packet_piece(peer, cell, head))
 			unm_packet(peer, cell, head);
 		hal_rx_release(hp);
 		/* a sender of a stream waits for space */
-		if (hal_head_type(head) == UNM_WIRE_DATA)
+		if (hal_head_type(head) == UNM_WIRE_DATA ||
+		    hal_head_type(head) == UNM_WIRE_NEXT)
 			hal_rx_flush(hp);
 		n++;
 	} while (n < UNM_BURST && !peer->failed &&
