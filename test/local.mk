@@ -114,6 +114,7 @@ UNIT_TESTS = \
 	test/unit/test_forged \
 	test/unit/test_garbage \
 	test/unit/test_growth \
+	test/unit/test_long \
 	test/unit/test_gsas_again \
 	test/unit/test_guard \
 	test/unit/test_gsas_batch \
