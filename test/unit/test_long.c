@@ -236,6 +236,292 @@ static void test_unexpected_memory_is_bounded(void **state)
 	ep_pair_close(&p);
 }
 
+/* ---- Receiving ------------------------------------------------------- */
+
+/* A receiver, and a bare interface that sends hand-made pieces. */
+struct talk {
+	struct ep *v;
+	struct raw *r;
+	fi_addr_t vr;
+	char *in;
+};
+
+static struct talk talk(void)
+{
+	struct talk t = { .v = ep_open(NULL), .r = raw_open(),
+			  .in = ep_alloc(4 * PIECE) };
+
+	t.vr = raw_insert(t.v, t.r);
+	raw_connect(t.r, t.v);
+	raw_hello(t.r);
+	return t;
+}
+
+/* Bytes at offset off of the space, all of them with this value. */
+static void fill(struct talk *t, uint32_t off, uint32_t len, int value)
+{
+	char bytes[256];
+
+	memset(bytes, value, sizeof(bytes));
+	for (uint32_t at = 0; at < len; at += sizeof(bytes))
+		raw_space(t->r, off + at, bytes, len - at < sizeof(bytes) ?
+			  len - at : sizeof(bytes));
+}
+
+static void first(struct talk *t, uint64_t tag, uint64_t len, uint32_t here)
+{
+	const uint64_t w[] = { tag, len, EXT(0, here) };
+
+	fill(t, 0, here, 1);
+	raw_send(t->r, hal_head(UNM_WIRE_LONG_TAGGED, 0), w, 3, NULL, 0);
+}
+
+static void raw_settle(void)
+{
+	for (int i = 0; i < 300; i++)
+		raw_step();
+}
+
+/* The piece before this one was in the same place: it has to be copied. */
+static void next(struct talk *t, uint32_t len, int value)
+{
+	const uint64_t w = EXT(4096, len);
+
+	raw_settle();
+	fill(t, 4096, len, value);
+	raw_send(t->r, hal_head(UNM_WIRE_NEXT, 0), &w, 1, NULL, 0);
+}
+
+static bool all(const char *p, int value, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (p[i] != value)
+			return false;
+	return true;
+}
+
+static void recv_tag(struct talk *t, size_t len, uint64_t tag)
+{
+	EP_OK(fi_trecv(t->v->ep, t->in, len, NULL, t->vr, tag, 0, t->in));
+}
+
+static void is_alive(struct talk *t)
+{
+	char c = 0;
+
+	raw_settle();
+	assert_false(t->r->dead);
+	EP_OK(fi_inject(t->v->ep, &c, 1, t->vr));
+}
+
+/* Each message is received in another state of arrival. An inline message that
+ * follows the first piece does not overtake it. */
+static void test_matched_in_the_middle(void **state)
+{
+	for (int pieces = 0; pieces < 4; pieces++) {
+		struct talk t = talk();
+		uint64_t tag = 7;
+
+		first(&t, 7, 1300, 300);
+		raw_send(t.r, hal_head(UNM_WIRE_INLINE_TAGGED, 1), &tag, 1, "x",
+			 1);
+		for (int i = 0; i < pieces; i++)
+			next(&t, i == 0 ? 900 : 50, 2 + i);
+		raw_settle();
+		recv_tag(&t, 1300, 7);
+		assert_int_equal(ep_poll(t.v), pieces == 3);
+		for (int i = pieces; i < 3; i++)
+			next(&t, i == 0 ? 900 : 50, 2 + i);
+		assert_int_equal(ep_received(t.v, t.in).len, 1300);
+		assert_true(all(t.in, 1, 300) && all(t.in + 300, 2, 900) &&
+			    all(t.in + 1200, 3, 50) && all(t.in + 1250, 4, 50));
+		recv_tag(&t, 1, 7);
+		assert_int_equal(ep_received(t.v, t.in).len, 1);
+		is_alive(&t);
+		raw_close(t.r);
+		ep_close(t.v);
+	}
+}
+
+/* A receive that is too short, also by more than a piece. */
+static void test_truncated(void **state)
+{
+	static const size_t rooms[] = { 0, 100, 300, 301, 1299 };
+
+	for (size_t i = 0; i < 2 * sizeof(rooms) / sizeof(rooms[0]); i++) {
+		size_t room = rooms[i / 2];
+		struct talk t = talk();
+		struct ep_comp c;
+
+		if (i & 1)
+			recv_tag(&t, room, 7);
+		first(&t, 7, 1300, 300);
+		raw_settle();
+		if (!(i & 1))
+			recv_tag(&t, room, 7);
+		next(&t, 900, 1);
+		next(&t, 100, 1);
+		c = ep_wait(t.v, t.in);
+		assert_int_equal(c.err, FI_ETRUNC);
+		assert_int_equal(c.olen, 1300 - room);
+		assert_true(all(t.in, 1, room));
+		assert_int_equal(t.in[room], 0);
+		is_alive(&t);
+		raw_close(t.r);
+		ep_close(t.v);
+	}
+}
+
+static void peek(struct talk *t, uint64_t tag, uint64_t flags, int err)
+{
+	struct fi_msg_tagged msg = { .addr = t->vr, .tag = tag,
+				     .context = t->in };
+	struct ep_comp c;
+
+	EP_OK(fi_trecvmsg(t->v->ep, &msg, FI_PEEK | flags));
+	c = ep_wait(t->v, t->in);
+	assert_int_equal(c.err, err);
+	if (err == 0)
+		assert_int_equal(c.len, 1300);
+}
+
+/* A message that is peeked at, claimed or discarded in the middle. */
+static void test_peeked_in_the_middle(void **state)
+{
+	struct talk t = talk();
+	struct iovec iov = { t.in, 1300 };
+	struct fi_msg_tagged claimed = { .msg_iov = &iov, .iov_count = 1,
+					 .addr = t.vr, .context = t.in };
+	const uint64_t w[] = { 10, EXT(8192, 1300) };
+
+	first(&t, 7, 1300, 300);
+	raw_settle();
+	peek(&t, 7, 0, 0);
+	peek(&t, 7, FI_CLAIM, 0);
+	peek(&t, 7, 0, FI_ENOMSG);
+	next(&t, 900, 2);
+	raw_settle();
+	EP_OK(fi_trecvmsg(t.v->ep, &claimed, FI_CLAIM));
+	next(&t, 100, 3);
+	assert_int_equal(ep_received(t.v, t.in).len, 1300);
+	assert_true(all(t.in, 1, 300) && all(t.in + 300, 2, 900) &&
+		    all(t.in + 1200, 3, 100));
+	/* discarded: the rest is ignored, the next message is not */
+	first(&t, 8, 1300, 300);
+	raw_settle();
+	peek(&t, 8, FI_DISCARD, 0);
+	assert_int_equal(inside(t.v)->unexpected_bytes, 0);
+	fill(&t, 8192, 1300, 5);	/* it may get the same buffer */
+	raw_send(t.r, hal_head(UNM_WIRE_EAGER_TAGGED, 0), w, 2, NULL, 0);
+	next(&t, 1000, 2);
+	raw_settle();
+	recv_tag(&t, 1300, 10);
+	assert_int_equal(ep_received(t.v, t.in).len, 1300);
+	assert_true(all(t.in, 5, 1300));
+	first(&t, 9, 600, 300);
+	recv_tag(&t, 600, 9);
+	next(&t, 300, 2);
+	assert_int_equal(ep_received(t.v, t.in).len, 600);
+	assert_true(all(t.in, 1, 300) && all(t.in + 300, 2, 300));
+	is_alive(&t);
+}
+
+/* The sender ends in the middle: no half of a message is delivered. */
+static void test_ended_in_the_middle(void **state)
+{
+	struct talk t = talk();
+
+	recv_tag(&t, 1300, 7);
+	first(&t, 7, 1300, 300);
+	raw_settle();
+	next(&t, 900, 2);
+	raw_settle();
+	raw_close(t.r);
+	assert_int_equal(ep_wait(t.v, t.in).err, FI_ECONNRESET);
+	ep_close(t.v);
+	/* the same, stored */
+	t = talk();
+	first(&t, 7, 1300, 300);
+	raw_settle();
+	assert_true(inside(t.v)->unexpected_bytes > 0);
+	raw_close(t.r);
+	EP_UNTIL(unm_container(inside(t.v)->peers.next, struct unm_peer,
+			       all)->hp == NULL);
+	EP_OK(fi_trecv(t.v->ep, t.in, 1300, NULL, FI_ADDR_UNSPEC, 7, 0, t.in));
+	assert_int_equal(ep_wait(t.v, t.in).err, FI_ECONNRESET);
+	assert_int_equal(inside(t.v)->unexpected_bytes, 0);
+	assert_true(all(t.in, 0, 1300));
+	ep_close(t.v);
+}
+
+/* A multi-receive buffer takes it, and an inline message behind it. */
+static void test_into_a_multi_receive(void **state)
+{
+	struct talk t = talk();
+	struct iovec iov = { t.in, 4 * PIECE };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1,
+			      .addr = FI_ADDR_UNSPEC, .context = t.in };
+	const uint64_t w[] = { 1300, EXT(0, 300) };
+	struct ep_comp c;
+
+	EP_OK(fi_recvmsg(t.v->ep, &msg, FI_MULTI_RECV));
+	fill(&t, 0, 300, 1);
+	raw_send(t.r, hal_head(UNM_WIRE_LONG, 0), w, 2, NULL, 0);
+	raw_send(t.r, hal_head(UNM_WIRE_INLINE, 1), NULL, 0, "x", 1);
+	c = ep_next(t.v);
+	assert_int_equal(c.len, 1);
+	assert_ptr_equal(c.buf, t.in + 1300);
+	next(&t, 1000, 2);
+	c = ep_next(t.v);
+	assert_int_equal(c.len, 1300);
+	assert_ptr_equal(c.buf, t.in);
+	assert_true(all(t.in, 1, 300) && all(t.in + 300, 2, 1000));
+	is_alive(&t);
+}
+
+/* ---- Protocol errors ------------------------------------------------- */
+
+static void refused(struct talk *t)
+{
+	RAW_UNTIL(t->r->dead);
+	raw_close(t->r);
+	ep_close(t->v);
+}
+
+static void test_wrong_pieces_are_refused(void **state)
+{
+	static const struct {
+		uint64_t len;
+		uint32_t here, next;
+	} bad[] = {
+		{ 1300, 1300, 0 },	/* the first is all of it */
+		{ 1300, 1301, 0 },
+		{ UNM_WIRE_LONG_LIMIT + 1, 300, 0 },
+		{ 1300, 300, 1001 },	/* too long */
+	};
+	struct talk t;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		t = talk();
+		recv_tag(&t, 1300, 7);
+		first(&t, 7, bad[i].len, bad[i].here);
+		if (bad[i].next != 0)
+			next(&t, bad[i].next, 1);
+		refused(&t);
+	}
+	t = talk();
+	next(&t, 8, 1);			/* none was to come */
+	refused(&t);
+	t = talk();
+	first(&t, 7, 1300, 300);
+	next(&t, 0, 1);			/* an empty one */
+	refused(&t);
+	t = talk();
+	first(&t, 7, 1300, 300);
+	first(&t, 7, 1300, 300);	/* before the end of the one before */
+	refused(&t);
+}
+
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_every_length),
 	EP_TEST_INSIDE(test_the_buffer_is_free_at_once),
@@ -243,4 +529,10 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_measured),
 	EP_TEST_INSIDE(test_shared_processor),
 	EP_TEST_INSIDE(test_unexpected_memory_is_bounded),
+	RAW_TEST_INSIDE(test_matched_in_the_middle),
+	RAW_TEST_INSIDE(test_truncated),
+	RAW_TEST_INSIDE(test_peeked_in_the_middle),
+	RAW_TEST_INSIDE(test_ended_in_the_middle),
+	RAW_TEST_INSIDE(test_into_a_multi_receive),
+	RAW_TEST_INSIDE(test_wrong_pieces_are_refused),
 )
