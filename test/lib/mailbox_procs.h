@@ -158,6 +158,17 @@ static inline void mb_register(int fd, unsigned opcode)
 	CHECK_MSG(ret == 0, "register %u: %s", opcode, strerror(-ret));
 }
 
+/* Register an opcode that another process has had: the daemon frees it some
+ * time after the last descriptor was closed. */
+static inline void mb_register_freed(int fd, unsigned opcode)
+{
+	int ret;
+
+	while ((ret = mb_act(fd, 'r', opcode, 0)) == -EBUSY)
+		procs_nap(1000);
+	CHECK_MSG(ret == 0, "register %u: %s", opcode, strerror(-ret));
+}
+
 static inline uint64_t mb_message(unsigned opcode, uint64_t rest)
 {
 	return (uint64_t)opcode << 60 | rest;

@@ -57,8 +57,7 @@ static int reader(int fd, void *arg)
 	int local = mb_open(MAILBOX_LOCAL, 0);
 	uint64_t next = 0;
 
-	while (mb_act(local, 'r', opcode, 0) == -EBUSY)
-		procs_nap(1000);	/* of a reader that was killed */
+	mb_register_freed(local, opcode);
 	procs_send_word(fd, 0);
 	while (next < MANY) {
 		uint32_t n = number(mb_read(local));
@@ -143,7 +142,7 @@ static int count_all(int fd, void *arg)
 	uint64_t msg;
 
 	(void)arg;
-	mb_register(local, 1);
+	mb_register_freed(local, 1);	/* with_child() may have had it */
 	procs_send_word(fd, 0);
 	while (poll(pfd, 2, -1) > 0) {
 		while (read(local, &msg, sizeof(msg)) == sizeof(msg)) {
@@ -207,7 +206,7 @@ static void forked_reader(void *backend)
 	proc_expect(w, 0);
 	while (atomic_load(&g_shared->word[0]) == 0)
 		procs_nap(1000);
-	p = proc_start(count_all, NULL, node_env(0));	/* it is free */
+	p = proc_start(count_all, NULL, node_env(0));	/* it is freed */
 	procs_recv_word(p->fd);
 	proc_finish(p);
 	daemons_stop();
@@ -244,8 +243,7 @@ static int survivor(int fd, void *arg)
 	close(local);
 	close(remote);
 	local = mb_open(MAILBOX_LOCAL, 0);
-	while (mb_act(local, 'r', 1, 0) == -EBUSY)
-		procs_nap(1000);
+	mb_register_freed(local, 1);
 	remote = mb_open(node_number(1), 0);
 	procs_send_word(fd, 0);
 	CHECK(mb_read(local) == mb_message(1, 7));
