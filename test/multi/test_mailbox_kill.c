@@ -11,6 +11,8 @@
 #define LOST_MAX 400			/* in the socket of a killed reader:
 					 * some 290 messages. The socket of its
 					 * writer has as many */
+#define HOLD	0			/* word: not 0, a reader stays at its
+					 * message MANY / 2 */
 #define FIRST	8			/* words of the first messages read */
 #define BURN	20			/* kills of a storm, UNM_TEST_KILLS */
 
@@ -60,8 +62,11 @@ static int reader(int fd, void *arg)
 	mb_register_freed(local, opcode);
 	procs_send_word(fd, 0);
 	while (next < MANY) {
-		uint32_t n = number(mb_read(local));
+		uint32_t n;
 
+		while (next >= MANY / 2 && atomic_load(&g_shared->word[HOLD]))
+			procs_nap(1000);
+		n = number(mb_read(local));
 		CHECK(n == next || (next == 0 && n < MANY));
 		if (next == 0)
 			atomic_store(&g_shared->word[FIRST + opcode], n);
@@ -93,11 +98,13 @@ static void reader_killed(void *backend)
 	uint64_t read, first;
 
 	daemons_start(backend);
+	atomic_store(&g_shared->word[HOLD], 1);
 	p[0] = start_reader(&one);
 	w = start_writer(1);
 	while (atomic_load(&g_shared->word[1]) < MANY / 4)
 		procs_nap(100);
 	proc_kill(p[0]);
+	atomic_store(&g_shared->word[HOLD], 0);
 	read = atomic_load(&g_shared->word[1]);
 	procs_nap(50000);		/* the writer waits for a reader */
 	p[1] = start_reader(&one);
