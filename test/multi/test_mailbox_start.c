@@ -9,29 +9,35 @@
 #include "lib/mailbox_procs.h"
 
 #define LEFT	250			/* messages of a process that ends */
+#define NAME_LEN 200			/* of the socket of a daemon */
 
 /* ---- Daemons that start by themselves ------------------------------------ */
 
-/* The first form of the name of node i's daemon, without the @, as it is in
- * /proc/net/unix; "": no daemon has it. */
+/* Child: keep the name of the daemon that a mailbox is a socket to, without
+ * node and form, for the director. All daemons of a case have the same one, and
+ * those of other tests that run at the same time have others. */
+static void keep_name(int mailbox)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(sun) - 1;	/* the last byte stays 0 */
+	char *name = sun.sun_path + 1, *dot;
+
+	CHECK(getpeername(mailbox, (struct sockaddr *)&sun, &len) == 0);
+	for (int i = 0; i < 2; i++) {	/* .NODE.FORM */
+		dot = strrchr(name, '.');
+		CHECK(dot != NULL);
+		*dot = '\0';
+	}
+	memcpy(g_shared->bytes, name, strlen(name) + 1);
+}
+
+/* Director: the name of node i's daemon, without the number of its form, and
+ * without the @ that it has in /proc/net/unix. */
 static void daemon_name(int i, char *name, size_t len)
 {
-	char line[512], tail[40];
-	FILE *f = fopen("/proc/net/unix", "re");
-
-	CHECK(f != NULL);
-	snprintf(tail, sizeof(tail), ".%d.0", node_number(i));
-	*name = '\0';
-	while (*name == '\0' && fgets(line, sizeof(line), f) != NULL) {
-		char *at = strstr(line, "@unimem.mailbox.");
-
-		line[strcspn(line, "\n")] = '\0';
-		if (at != NULL && strlen(at) > strlen(tail) &&
-		    strcmp(at + strlen(at) - strlen(tail), tail) == 0 &&
-		    strstr(at, g_sim ? ".sim." : ".emu.") != NULL)
-			snprintf(name, len, "%s", at + 1);
-	}
-	fclose(f);
+	CHECK(g_shared->bytes[0] != 0);
+	CHECK(snprintf(name, len, "%s.%d.", (char *)g_shared->bytes,
+		       node_number(i)) < (int)len);
 }
 
 static bool is_bound(const char *name)
@@ -49,13 +55,13 @@ static bool is_bound(const char *name)
 
 static void await_none(void)
 {
-	char name[200];
+	char name[NAME_LEN];
 
-	for (int i = 0; i < NODES; i++)
-		do {
-			daemon_name(i, name, sizeof(name));
+	for (int i = 0; i < NODES; i++) {
+		daemon_name(i, name, sizeof(name));
+		while (is_bound(name))
 			procs_nap(10000);
-		} while (*name != '\0');
+	}
 }
 
 /* Writes before there is a reader, and stays. */
@@ -63,6 +69,7 @@ static int early_writer(int fd, void *arg)
 {
 	int remote = mb_open(node_number(0), 0);
 
+	keep_name(remote);
 	mb_write(remote, mb_message(*(const unsigned *)arg, 1));
 	procs_exchange(fd, 0);
 	return 0;
@@ -118,6 +125,7 @@ static int write_and_end(int fd, void *arg)
 
 	(void)fd;
 	(void)arg;
+	keep_name(remote);
 	for (uint64_t i = 0; i < LEFT; i++)
 		mb_write(remote, mb_message(4, i));
 	return 0;
@@ -174,7 +182,8 @@ static void no_program(void *backend)
 
 /* The names that another user takes. */
 struct squat {
-	int forms;			/* of the name in g_shared->bytes */
+	const char *name;		/* without the number of the form */
+	int forms;
 	bool full;			/* no form accepts a connection */
 };
 
@@ -182,10 +191,10 @@ static int squatter(int fd, void *arg)
 {
 	const struct squat *squat = arg;
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	size_t len = strlen((char *)g_shared->bytes);
+	size_t len = strlen(squat->name);
 
 	CHECK(setgid(65534) == 0 && setuid(65534) == 0);
-	memcpy(sun.sun_path + 1, g_shared->bytes, len);
+	memcpy(sun.sun_path + 1, squat->name, len);
 	for (int i = 0; i < squat->forms; i++) {
 		int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 		int self = socket(AF_UNIX, SOCK_SEQPACKET, 0);
@@ -205,24 +214,27 @@ static int squatter(int fd, void *arg)
 
 static int can_open(int fd, void *arg)
 {
+	int local = mb_open(MAILBOX_LOCAL, 0);
+
 	(void)fd;
 	(void)arg;
-	close(mb_open(MAILBOX_LOCAL, 0));
+	keep_name(local);
+	close(local);
 	return 0;
 }
 
 /* Messages pass while another user has three of the four forms. Without a
  * daemon a process starts one. */
-static void three_forms(char *name, bool full)
+static void three_forms(const char *name, bool full)
 {
 	struct proc *w, *s;
-	char path[4096];
+	char path[4096], last[NAME_LEN];
 
-	s = proc_start(squatter, &(struct squat){ 3, full }, NULL);
+	s = proc_start(squatter, &(struct squat){ name, 3, full }, NULL);
 	procs_recv_word(s->fd);
 	g_daemon[0] = daemon_start(0, g_daemon[0]);
-	name[strlen((char *)g_shared->bytes)] = '3';
-	CHECK(is_bound(name));		/* the daemon has the last form */
+	CHECK(snprintf(last, sizeof(last), "%s3", name) < (int)sizeof(last));
+	CHECK(is_bound(last));		/* the daemon has the last form */
 	w = proc_start(early_writer, &(unsigned){ 1 }, node_env(1));
 	procs_recv_word(w->fd);
 	proc_expect(proc_start(late_reader, &(unsigned){ 1 }, node_env(0)), 0);
@@ -232,29 +244,27 @@ static void three_forms(char *name, bool full)
 	setenv("UNIMEM_MAILBOXD", path, 1);
 	proc_expect(proc_start(can_open, NULL, node_env(0)), 0);
 	setenv("UNIMEM_MAILBOXD", "/dev/null", 1);
-	while (is_bound(name))		/* --linger */
+	while (is_bound(last))		/* --linger */
 		procs_nap(10000);
 	proc_finish(s);
 }
 
 static void squatted(void *backend)
 {
-	char name[sizeof(g_shared->bytes)] = "";
+	char name[NAME_LEN];
 	struct proc *s;
 
 	if (geteuid() != 0)
 		procs_skip("needs root, to be another user");
 	daemons_start(backend);
+	proc_expect(proc_start(can_open, NULL, node_env(0)), 0);
 	daemon_name(0, name, sizeof(name));
-	CHECK(strlen(name) > 2);
-	name[strlen(name) - 1] = '\0';	/* the number of the form */
-	memcpy(g_shared->bytes, name, strlen(name) + 1);
 	proc_kill(g_daemon[0]);
 	three_forms(name, /* full */ false);
 	three_forms(name, /* full */ true);
 	g_daemon[0] = daemon_start(0, g_daemon[0]);
 	daemons_stop();
-	s = proc_start(squatter, &(struct squat){ .forms = 4 }, NULL);
+	s = proc_start(squatter, &(struct squat){ name, 4, false }, NULL);
 	procs_recv_word(s->fd);
 	proc_expect(proc_start(cannot_open, &(int){ -EACCES }, node_env(0)), 0);
 	proc_finish(s);
