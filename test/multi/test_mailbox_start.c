@@ -141,7 +141,7 @@ static int read_left(int fd, void *arg)
 	for (uint64_t i = 0; i < LEFT; i++) {
 		struct pollfd pfd = { .fd = local, .events = POLLIN };
 
-		CHECK_MSG(poll(&pfd, 1, 5000) == 1, "message %d is lost",
+		CHECK_MSG(poll(&pfd, 1, 20000) == 1, "message %d is lost",
 			  (int)i);
 		CHECK(mb_read(local) == mb_message(4, i));
 	}
@@ -158,7 +158,8 @@ static void ended_writer(void *backend)
 	program(path, sizeof(path));
 	setenv("UNIMEM_MAILBOXD", path, 1);
 	proc_expect(proc_start(write_and_end, NULL, node_env(1)), 0);
-	procs_nap(3000000);		/* longer than --linger */
+	procs_nap(1500000);		/* longer than --linger, well below
+					 * the time that messages wait */
 	proc_expect(proc_start(read_left, NULL, node_env(0)), 0);
 	await_none();
 }
