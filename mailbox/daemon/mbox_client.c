@@ -15,6 +15,8 @@
 #include "daemon/mbox_client.h"
 
 #define BURST	16			/* packets of one client in a row */
+#define WAIT_TIMES 10			/* --linger, so many times as long
+					 * while messages wait */
 #define PACKET	64			/* longer packets are wrong anyway */
 #define LEFT_MAX 256			/* clients whose process has gone, and
 					 * whose messages wait */
@@ -487,7 +489,28 @@ bool mbox_clients_progress(struct mbox_clients *all)
 		some |= client_progress(unm_container(pos, struct mbox_client,
 						      active));
 	some |= mbox_regs_deliver(&all->regs, all->mh);
+	if (some)
+		all->unused_since = 0;
 	return some;
+}
+
+/* The daemon does not wait for ever: the peer may be a daemon that waits for
+ * this one. But as long as messages of an ended process are sent on, a reader
+ * takes them, however slowly. */
+int mbox_clients_life_ms(struct mbox_clients *all, uint64_t now, int linger_ms)
+{
+	uint64_t end, linger = (uint64_t)linger_ms * 1000000;
+
+	if (all->living != 0 || mbox_hal_used(all->mh)) {
+		all->unused_since = 0;
+		return -1;
+	}
+	if (all->unused_since == 0)
+		all->unused_since = now;
+	if (mbox_clients_left(all) != 0 || mbox_hal_holds(all->mh))
+		linger *= WAIT_TIMES;
+	end = all->unused_since + linger;
+	return now >= end ? 0 : (int)((end - now) / 1000000) + 1;
 }
 
 bool mbox_clients_retry(const struct mbox_clients *all)

@@ -28,6 +28,9 @@ struct mbox_clients {
 	uint64_t discarded;		/* messages of processes that have
 					 * ended, not sent on */
 	uint64_t ends;			/* mh->ends as seen last */
+	uint64_t unused_since;		/* ns; 0: used, or a message was sent
+					 * on since the last
+					 * mbox_clients_life_ms() */
 	void (*log)(const char *line);
 };
 
@@ -48,6 +51,14 @@ bool mbox_clients_progress(struct mbox_clients *all);
 
 /* The number of clients whose process has gone, and whose messages wait. */
 unsigned mbox_clients_left(const struct mbox_clients *all);
+
+/*
+ * How long until a daemon that nobody uses ends, in milliseconds from now (ns
+ * of unm_now_ns()): linger_ms after the last use, ten times as long while
+ * messages wait. Each message that is sent on starts this time again.
+ * 0: it ends now; -1: it is used.
+ */
+int mbox_clients_life_ms(struct mbox_clients *all, uint64_t now, int linger_ms);
 
 /* Does a client wait for something that no event may report? */
 bool mbox_clients_retry(const struct mbox_clients *all);

@@ -22,8 +22,6 @@
 #include "util/unm_daemon.h"
 
 #define LINGER_MS	1000		/* default of --linger */
-#define WAIT_TIMES	10		/* --linger, so many times as long
-					 * while messages wait */
 #define LOG_MAX		512		/* bytes of a line of the HAL */
 #define EVENTS		32		/* events of epoll read at once */
 #define TAKEN_NS	UINT64_C(5000000000)	/* for the peers of a daemon
@@ -46,7 +44,6 @@ static struct daemon {
 	int listener;
 	int spare;			/* descriptor to refuse connections
 					 * with, when there is no other */
-	uint64_t unused_since;		/* ns; 0: used */
 	bool serving;			/* begin() has returned, which reports
 					 * errors of the HAL itself */
 } g_d = { .epoll = -1, .listener = -1, .spare = -1 };
@@ -255,26 +252,12 @@ static void handle(const struct epoll_event *ev, int n)
 	}
 }
 
-/* How long until the daemon ends, as nobody uses it: ms; -1: it does not. It
- * waits longer for the readers of messages, but not for ever: the peer may be
- * a daemon that waits for this one. */
+/* How long until the daemon ends, as nobody uses it: ms; -1: it does not. */
 static int life_ms(void)
 {
-	uint64_t now, end, linger = (uint64_t)opt.linger_ms * 1000000;
-
 	if (!unm_daemon.background)
 		return -1;
-	if (g_d.clients.living != 0 || mbox_hal_used(&g_d.mh)) {
-		g_d.unused_since = 0;
-		return -1;
-	}
-	now = unm_now_ns();
-	if (g_d.unused_since == 0)
-		g_d.unused_since = now;
-	if (mbox_clients_left(&g_d.clients) != 0 || mbox_hal_holds(&g_d.mh))
-		linger *= WAIT_TIMES;
-	end = g_d.unused_since + linger;
-	return now >= end ? 0 : (int)((end - now) / 1000000) + 1;
+	return mbox_clients_life_ms(&g_d.clients, unm_now_ns(), opt.linger_ms);
 }
 
 /* The longest sleep in which no event is missed. Not armed: something came. */

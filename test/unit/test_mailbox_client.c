@@ -315,6 +315,35 @@ static void test_discarded(void **state)
 	assert_int_equal(mbox_clients_left(&g_all), 0);
 }
 
+/* A daemon that is used does not end. An unused one waits ten times as long for
+ * the reader of messages, and again after each message that could be sent on: a
+ * slow reader gets all. */
+static void test_life(void **state)
+{
+	const uint64_t second = UINT64_C(1000000000);
+	uint64_t msg = UINT64_C(3) << 60;
+	int fd = open_node(g_board + 1);
+
+	assert_int_equal(mbox_clients_life_ms(&g_all, 1, 1000), -1);
+	for (int i = 0; i < MBOX_WINDOW + 2; i++)
+		assert_int_equal(send(fd, &msg, sizeof(msg), 0), sizeof(msg));
+	close(fd);
+	while (g_b.arrivals < MBOX_WINDOW || mbox_clients_left(&g_all) == 0)
+		run();
+	assert_int_equal(mbox_clients_life_ms(&g_all, 1, 1000), 10001);
+	run();				/* nothing is sent on */
+	assert_int_equal(mbox_clients_life_ms(&g_all, 9 * second, 1000), 1001);
+	mbox_hal_take(mbox_hal_first(&g_b, 3));
+	while (g_b.arrivals < MBOX_WINDOW + 1)
+		run();
+	assert_int_equal(mbox_clients_life_ms(&g_all, 9 * second, 1000), 10001);
+	mbox_hal_take(mbox_hal_first(&g_b, 3));
+	while (mbox_clients_left(&g_all) != 0)
+		run();
+	assert_int_equal(mbox_clients_life_ms(&g_all, 9 * second, 1000), 1001);
+	assert_int_equal(mbox_clients_life_ms(&g_all, 10 * second, 1000), 0);
+}
+
 /* An action is done once the daemon has a descriptor for its answer. */
 static void test_no_descriptor(void **state)
 {
@@ -403,8 +432,8 @@ int main(void)
 		TEST(test_hello), TEST(test_descriptors),
 		TEST(test_empty_packet), TEST(test_other_user),
 		TEST(test_left), TEST(test_oldest_first),
-		TEST(test_discarded), TEST(test_no_descriptor),
-		TEST(test_no_process),
+		TEST(test_discarded), TEST(test_life),
+		TEST(test_no_descriptor), TEST(test_no_process),
 	};
 	const char *hal = getenv("FI_UNIMEM_HAL");
 
