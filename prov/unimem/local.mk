@@ -63,6 +63,8 @@ libunm_la_SOURCES = \
 	prov/unimem/core/unm_idle.h \
 	prov/unimem/core/unm_match.c \
 	prov/unimem/core/unm_match.h \
+	prov/unimem/core/unm_named.c \
+	prov/unimem/core/unm_named.h \
 	prov/unimem/core/unm_obj.h \
 	prov/unimem/core/unm_op.c \
 	prov/unimem/core/unm_op.h \

@@ -269,6 +269,58 @@ static void test_renamed_receives_keep_their_order(void **state)
 			assert_true(r[i].src == UNM_MATCH_NONE);
 }
 
+static struct unm_named named;
+
+static void is_counted(const uint32_t *times, uint64_t n)
+{
+	uint32_t sources = 0;
+
+	for (uint64_t src = 0; src < n; src++) {
+		assert_int_equal(unm_named_find(&named, src), times[src] != 0);
+		sources += times[src] != 0;
+	}
+	assert_int_equal(named.sources, sources);
+}
+
+/* The receives that name each source are counted, also when they are renamed or
+ * removed. */
+static void test_receives_are_counted(void **state)
+{
+	enum { N = 600, SOURCES = 300 };
+	static struct unm_match_recv r[N];
+	static uint32_t times[SOURCES];
+	struct unm_list taken;
+
+	m.named = &named;
+	for (uint32_t i = 0; i < N; i++) {
+		post(&r[i], i, i % 7 == 0 ? 1 : 0, i % 11 == 0 ?
+		     UNM_MATCH_ANY : (i * 5) % SOURCES);
+		if (i % 11 != 0)
+			times[(i * 5) % SOURCES]++;
+	}
+	is_counted(times, SOURCES);
+	assert_false(unm_named_find(&named, UNM_MATCH_ANY));
+	unm_list_init(&taken);
+	unm_match_take_source(&m, 10, &taken);
+	times[10] = 0;
+	is_counted(times, SOURCES);
+	memset(times, 0, sizeof(times));
+	assert_true(unm_match_rename_recvs(&m, merged, NULL));
+	for (uint32_t i = 0; i < N; i++)
+		if (r[i].src < SOURCES && r[i].src != 10)
+			times[r[i].src]++;
+	is_counted(times, SOURCES);
+	for (uint32_t i = 0; i < N; i++)
+		if (r[i].src != 10)
+			unm_match_unpost(&m, &r[i]);
+	memset(times, 0, sizeof(times));
+	is_counted(times, SOURCES);
+	unm_named_more(&named, UINT32_MAX / 2);	/* too many entries */
+	assert_true(unm_named_find(&named, 7));
+	unm_named_clear(&named);
+	assert_false(unm_named_find(&named, 7));
+}
+
 /* The receives of a source, exact and with masks, are removed; all others stay
  * where they were. */
 static void test_receives_of_a_source(void **state)
@@ -619,6 +671,7 @@ UNIT_MAIN(
 	TEST(test_late_name_of_a_source),
 	TEST(test_renaming_is_reported),
 	TEST(test_renamed_receives_keep_their_order),
+	TEST(test_receives_are_counted),
 	TEST(test_receives_of_a_source),
 	TEST(test_oldest_of_a_context),
 	TEST(test_growth_keeps_order),

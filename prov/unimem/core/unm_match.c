@@ -44,6 +44,7 @@ int unm_match_construct(struct unm_match *m)
 	m->nany = 0;
 	m->nmsg = 0;
 	m->indexed = false;
+	m->named = NULL;
 	m->recv = NULL;
 	return unm_match_tables(m, UNM_MATCH_MIN_LOG2);
 }
@@ -138,7 +139,20 @@ void unm_match_post(struct unm_match *m, struct unm_match_recv *recv)
 	}
 	if (__builtin_expect(m->indexed, 0))
 		unm_match_link_context(m, recv);
+	if (__builtin_expect(m->named != NULL, 0))
+		unm_named_more(m->named, recv->src);
 	m->nrecv++;
+}
+
+/* Let a posted receive name another source. */
+static void unm_match_rename(struct unm_match *m, struct unm_match_recv *recv,
+			     uint64_t src)
+{
+	if (m->named != NULL) {
+		unm_named_less(m->named, recv->src);
+		unm_named_more(m->named, src);
+	}
+	recv->src = src;
 }
 
 /* Move a receive to the bucket of another source, after the older receives of
@@ -149,7 +163,7 @@ static void unm_match_move_recv(struct unm_match *m,
 	struct unm_list *head = &m->recv[unm_match_bucket(m, recv->tag, src)];
 	struct unm_list *pos;
 
-	recv->src = src;
+	unm_match_rename(m, recv, src);
 	unm_list_remove(&recv->link);
 	pos = head->prev;
 	while (pos != head && unm_container(pos, struct unm_match_recv,
@@ -176,7 +190,8 @@ bool unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 		uint64_t src = unm_match_named(r) ? src_of(r, arg) : r->src;
 
 		renamed |= src != r->src && src != UNM_MATCH_NONE;
-		r->src = src;
+		if (src != r->src)
+			unm_match_rename(m, r, src);
 	}
 	/* a receive that moved to a later bucket is visited again; its source
 	 * does not change then */

@@ -28,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/unm_named.h"
 #include "util/unm_list.h"
 
 #define UNM_MATCH_HASHED	((UINT64_C(1) << 48) - 1)
@@ -72,6 +73,8 @@ struct unm_match {
 	uint32_t nmsg;			/* messages */
 	bool indexed;			/* receives are in context, since the
 					 * first unm_match_find_context() */
+	struct unm_named *named;	/* counts the receives by their source;
+					 * NULL: nobody needs to know */
 };
 
 /* The bucket of a key. */
@@ -106,8 +109,9 @@ static inline struct unm_match_recv *unm_match_exact(struct unm_match *m,
 	return NULL;
 }
 
-/* Make empty queues. 0 or -ENOMEM. Receives and messages belong to the caller;
- * unm_match_destruct() frees the tables only. */
+/* Make empty queues, whose receives are not counted by source. 0 or -ENOMEM.
+ * Receives and messages belong to the caller; unm_match_destruct() frees the
+ * tables only. */
 int unm_match_construct(struct unm_match *m);
 void unm_match_destruct(struct unm_match *m);
 
@@ -123,6 +127,8 @@ static inline void unm_match_unpost(struct unm_match *m,
 		unm_list_remove(&recv->same);
 	m->nany -= recv->src == UNM_MATCH_ANY &&
 		!(recv->ignore & UNM_MATCH_HASHED);
+	if (__builtin_expect(m->named != NULL, 0))
+		unm_named_less(m->named, recv->src);
 	m->nrecv--;
 }
 

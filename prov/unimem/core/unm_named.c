@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_named.c - how many posted receives name each source. unm_named.h
+ * declares the entry points and says what the numbers are for.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/unm_named.h"
+
+#define UNM_NAMED_MIN	64		/* entries at first */
+
+/* Make an entry for a source. False: no memory. */
+static bool unm_named_room(struct unm_named *named, uint64_t src)
+{
+	uint64_t slots = named->slots ? named->slots : UNM_NAMED_MIN;
+	uint32_t *count;
+
+	if (src < named->slots)
+		return true;
+	if (src >= UINT32_MAX / 2)
+		return false;
+	while (slots <= src)
+		slots *= 2;
+	count = realloc(named->count, slots * sizeof(*count));
+	if (count == NULL)
+		return false;
+	memset(count + named->slots, 0,
+	       (slots - named->slots) * sizeof(*count));
+	named->count = count;
+	named->slots = (uint32_t)slots;
+	return true;
+}
+
+/* UNM_MATCH_ANY and UNM_MATCH_NONE are the largest numbers, and an address
+ * vector has fewer than 2^32 entries. */
+static bool unm_named_source(uint64_t src)
+{
+	return src < UINT32_MAX;
+}
+
+void unm_named_more(struct unm_named *named, uint64_t src)
+{
+	if (!unm_named_source(src) || named->all)
+		return;
+	if (!unm_named_room(named, src)) {
+		named->all = true;
+		return;
+	}
+	named->sources += named->count[src]++ == 0;
+}
+
+void unm_named_less(struct unm_named *named, uint64_t src)
+{
+	if (!unm_named_source(src) || named->all)
+		return;
+	named->sources -= --named->count[src] == 0;
+}
+
+bool unm_named_find(const struct unm_named *named, uint64_t src)
+{
+	return named->all || (src < named->slots && named->count[src] != 0);
+}
+
+void unm_named_clear(struct unm_named *named)
+{
+	free(named->count);
+	memset(named, 0, sizeof(*named));
+}

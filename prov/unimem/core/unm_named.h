@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_named.h - how many posted receives name each source (unm_named.c).
+ *
+ * An endpoint counts them only if it may have peers on other hosts: the end of
+ * such a peer is noticed only while this process has a connection to it, which
+ * a peer that sends nothing does not need otherwise (docs/net.md, section 10).
+ *
+ * Protected by the lock of the endpoint's domain.
+ */
+#ifndef UNM_NAMED_H
+#define UNM_NAMED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Part of an endpoint, zeroed at first. Its matching queues count in it. */
+struct unm_named {
+	uint32_t *count;		/* by source: receives that name it */
+	uint32_t slots;			/* entries of count */
+	uint32_t sources;		/* entries that are not 0 */
+	bool all;			/* there was no memory for an entry: any
+					 * source may be named, for good */
+};
+
+/* Count one more receive that names a source, or one less. Sources that no
+ * message has (UNM_MATCH_ANY, UNM_MATCH_NONE) are not counted. */
+void unm_named_more(struct unm_named *named, uint64_t src);
+void unm_named_less(struct unm_named *named, uint64_t src);
+
+/* May a posted receive name this source? */
+bool unm_named_find(const struct unm_named *named, uint64_t src);
+
+/* Free the entries. */
+void unm_named_clear(struct unm_named *named);
+
+#endif /* UNM_NAMED_H */
