@@ -102,6 +102,8 @@ libunm_la_SOURCES = \
 	prov/unimem/progress/unm_peer_life.h \
 	prov/unimem/progress/unm_progress.c \
 	prov/unimem/progress/unm_progress.h \
+	prov/unimem/progress/unm_reach.c \
+	prov/unimem/progress/unm_reach.h \
 	prov/unimem/progress/unm_revoke.c \
 	prov/unimem/progress/unm_revoke.h \
 	prov/unimem/progress/unm_sleep.c \

@@ -2,7 +2,8 @@
 /*
  * test_hosts_idle.c - processes on two hosts (lib/hosts.h) that have more peers
  * than FI_UNIMEM_NET_PEERS allows: connections are closed and made again, no
- * message is lost, and ends are noticed.
+ * message is lost, and ends are noticed, also by receives that nothing but the
+ * end can complete.
  *
  * UNM_TEST_ROUNDS: rounds of the storm, 50.
  */
@@ -155,7 +156,7 @@ static void await_error(struct node *n)
  * exchanges a message with each child whose number the director sends. */
 static int hub(int fd)
 {
-	static uint8_t big[MOST];
+	static uint8_t big[MOST], late[8];
 	uint8_t buf[8] = { 0 };
 	uint64_t with;
 	struct node n;
@@ -167,7 +168,12 @@ static int hub(int fd)
 	before = sockets();
 	node_join(&n, fd);
 	while ((with = node_report(&n, fd, 0)) != 0) {
-		if (with == 400) {
+		if (with >= 500) {		/* nobody sends it */
+			FI(fi_trecv(n.ep, late, 8, NULL, n.peer[with % 100],
+				    11, 0, NULL));
+			if (with >= 600)
+				await_error(&n);
+		} else if (with == 400) {
 			await_error(&n);
 		} else if (with >= 300) {	/* nobody receives it */
 			FI(fi_tsend(n.ep, big, MOST, NULL, n.peer[with - 300],
@@ -248,6 +254,16 @@ static void idle_killed(void)
 	finish(p);
 }
 
+/* Kill child 1 while the hub waits for an error. */
+static void kill_awaited(struct proc *p[HUB])
+{
+	procs_send_word(p[0]->fd, 400);
+	while (g_shared->word[1] == 0)
+		procs_nap(1000);
+	proc_kill(p[1]);
+	procs_recv_word(p[0]->fd);
+}
+
 /* Child 1 is killed while a long message to it waits for its receive: the hub
  * has kept the connection, and notices. */
 static void idle_awaited(void)
@@ -260,11 +276,42 @@ static void idle_awaited(void)
 	procs_exchange(p[0]->fd, 301);
 	for (int i = 3; i < HUB; i += 2)
 		talk_to(p, i);
-	procs_send_word(p[0]->fd, 400);
-	while (g_shared->word[1] == 0)	/* the hub waits for the error */
-		procs_nap(1000);
+	kill_awaited(p);
+	for (int i = 3; i < HUB; i += 2)
+		talk_to(p, i);
+	finish(p);
+}
+
+/* The hub has posted a receive from child 1, and needs its only connection for
+ * other children. Then child 1 is killed. */
+static void idle_received(void)
+{
+	struct proc *p[HUB];
+
+	hub_start(p);
+	talk_to(p, 1);
+	procs_exchange(p[0]->fd, 501);
+	g_shared->word[0] = 1;
+	for (int round = 0; round < 5; round++)
+		for (int i = 3; i < HUB; i += 2)
+			talk_to(p, i);
+	kill_awaited(p);
+	for (int i = 3; i < HUB; i += 2)
+		talk_to(p, i);
+	finish(p);
+}
+
+/* The hub posts a receive from child 1, to which it never had a connection, and
+ * which is dead already. */
+static void idle_unconnected(void)
+{
+	struct proc *p[HUB];
+
+	hub_start(p);
+	for (int i = 3; i < HUB; i += 2)
+		talk_to(p, i);
 	proc_kill(p[1]);
-	procs_recv_word(p[0]->fd);
+	procs_exchange(p[0]->fd, 601);
 	for (int i = 3; i < HUB; i += 2)
 		talk_to(p, i);
 	finish(p);
@@ -298,6 +345,8 @@ int main(int argc, char **argv)
 		PROCS_CASE(idle_storm, 120),
 		PROCS_CASE(idle_killed, 0),
 		PROCS_CASE(idle_awaited, 0),
+		PROCS_CASE(idle_received, 0),
+		PROCS_CASE(idle_unconnected, 0),
 		PROCS_CASE(idle_stopped, 0),
 	};
 

@@ -238,6 +238,37 @@ static void test_user_waits(void **state)
 	NET_PAIR_UNTIL(both(NET_SUSPENDED));
 }
 
+/* The user of an interface awaits a packet of one of two peers: the other peer
+ * is suspended first, although it was used later. */
+static void test_user_awaits(void **state)
+{
+	struct hal_peer *to_c;
+	struct net_side c;
+
+	net_side_open(&c);
+	net_pair_dial(a, &c);
+	to_c = a->peer;
+	net_pair_dial(a, b);
+	a->hif->peer_awaited = waits;
+	NET_PAIR_DO_UNTIL({ net_pair_pump(); net_side_pump(&c); },
+			  b->inbound == 1 && c.inbound == 1);
+	hal_rx_back(to_c, 1, 1);
+	net_flush(net_peer(a->peer), NET_F_ASK);
+	net_flush(net_peer(to_c), NET_F_ASK);
+	NET_PAIR_DO_UNTIL({ net_pair_pump(); net_side_pump(&c); },
+			  acknowledged(a->peer) && acknowledged(to_c));
+	assert_int_equal(links(), 4);
+	limit(3);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), links() == 3);
+	assert_int_equal(state_of(a), NET_UP);
+	limit(2);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), links() == 2);
+	assert_int_equal(state_of(a), NET_SUSPENDING);
+	limit(UINT32_MAX);
+	a->nif->net->dead_ns = 1;
+	hal_if_close(c.hif);
+}
+
 /* A peer that refuses is asked more and more seldom, until data comes. */
 static void test_refused_often(void **state)
 {
@@ -373,6 +404,36 @@ static void test_ended(void **state)
 	assert_int_equal(a->dead, 0);
 	send_word(a, 1);
 	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
+	assert_int_equal(a->dead_status, -FI_ECONNREFUSED);
+}
+
+/* The same without an operation. */
+static void test_resume(void **state)
+{
+	struct net_peer *peer;
+
+	suspend();
+	peer = net_peer(a->peer);
+	for (int i = 1; i < 5; i++) {
+		hal_peer_resume(a->peer);
+		NET_PAIR_UNTIL(both(NET_UP));
+		suspend();
+		assert_int_equal(peer->resumes, i);
+		/* not again at once: b needs its links for others */
+		hal_peer_resume(a->peer);
+		assert_int_equal(peer->state, NET_SUSPENDED);
+		assert_true(peer->resume_at > unm_now_ns() +
+			    (UINT64_C(400000000) << i));
+		peer->resume_at = 0;
+	}
+	send_word(b, 3);
+	expect_word(a, 3);
+	assert_int_equal(peer->resumes, 0);
+	suspend();
+	hal_peer_free(b->peer);
+	b->peer = NULL;
+	hal_peer_resume(a->peer);
+	NET_PAIR_UNTIL(a->dead == 1);
 	assert_int_equal(a->dead_status, -FI_ECONNREFUSED);
 }
 
@@ -692,6 +753,7 @@ int main(void)
 		NET_PAIR_TEST(test_back_sync),
 		NET_PAIR_TEST(test_unreleased),
 		NET_PAIR_TEST(test_user_waits),
+		NET_PAIR_TEST(test_user_awaits),
 		NET_PAIR_TEST(test_stopped),
 		NET_PAIR_TEST(test_refused),
 		NET_PAIR_TEST(test_refused_often),
@@ -699,6 +761,7 @@ int main(void)
 		NET_PAIR_TEST(test_crossed_under_way),
 		NET_PAIR_TEST(test_crossed_arm),
 		NET_PAIR_TEST(test_ended),
+		NET_PAIR_TEST(test_resume),
 		NET_PAIR_TEST(test_freed),
 		NET_PAIR_TEST(test_begun_anew),
 		NET_PAIR_TEST(test_killed_while_suspending),

@@ -43,6 +43,7 @@
 #include "msg/unm_recv.h"
 #include "progress/unm_peer_life.h"
 #include "progress/unm_progress.h"
+#include "progress/unm_reach.h"
 #include "progress/unm_revoke.h"
 #include "rma/unm_bounce.h"
 #include "rma/unm_direct.h"
@@ -566,6 +567,7 @@ static void unm_ep_destruct(struct unm_ep *ep)
 	unm_bounce_close(ep);
 	unm_match_destruct(&ep->match[0]);
 	unm_match_destruct(&ep->match[1]);
+	unm_named_clear(&ep->named);
 	unm_pool_destruct(&ep->tx_pool);
 	unm_pool_destruct(&ep->rx_pool);
 	unm_pool_destruct(&ep->msg_pool);
@@ -704,6 +706,10 @@ static int unm_ep_place(struct unm_ep *ep)
 		return ret;
 	ep->hif->user = ep;
 	ep->hif->peer_waits = unm_peer_waits;
+	ep->hif->peer_awaited = unm_reach_awaited;
+	if (ep->hif->host != NULL)
+		for (int i = 0; i < 2; i++)
+			ep->match[i].named = &ep->named;
 	ep->owner = getpid();
 	ep->stats = (void *)((char *)ep->hif->page + UNM_STATS_OFFSET);
 	*ep->stats = ep->no_page;

@@ -13,6 +13,7 @@
 #include <rdma/fi_tagged.h>
 
 #include "core/unm_match.h"
+#include "core/unm_named.h"
 #include "core/unm_obj.h"
 #include "core/unm_stats.h"
 #include "core/unm_way.h"
@@ -117,6 +118,10 @@ struct unm_ep {
 					 * wake a sleeper: keep polling */
 	bool lost_logged;		/* the loss of a peer on another host
 					 * was logged */
+	/* receives from other hosts: progress/unm_reach.h */
+	struct unm_named named;		/* counts them, if hif->host is not
+					 * NULL */
+	uint64_t next_reach;		/* unm_now_ns() of the next check */
 	/* unexpected messages */
 	uint64_t unexpected_bytes;
 	struct unm_list throttled;	/* peers that get no credits */

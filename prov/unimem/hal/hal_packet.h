@@ -332,6 +332,16 @@ static inline void hal_peer_wake(struct hal_peer *peer)
 	peer->ops->wake(peer);
 }
 
+/* Connect again to an idle peer whose connection was closed
+ * (hal_if.peer_waits), without sending to it, so that its end is noticed. After
+ * a former call since which no packet came or went, the peer may stay without a
+ * connection for up to 64 seconds. */
+static inline void hal_peer_resume(struct hal_peer *peer)
+{
+	if (peer->ops->resume != NULL)
+		peer->ops->resume(peer);
+}
+
 /* ---- Remote window: the receive space of a peer ----------------------- */
 
 /* Allocate the first bytes of the peer's receive space, if they are not yet.

@@ -245,6 +245,10 @@ struct hal_if {
 	 * may be closed unless it does (docs/net.md, section 10). NULL: it
 	 * does. hal_if_service() and hal_if_pump() call it. */
 	bool (*peer_waits)(struct hal_peer *peer);
+	/* The caller sets it. Does it wait for a packet of this peer, which
+	 * otherwise is idle? Such peers keep their connection while others are
+	 * idle, unless they ask to close it. NULL: it does not. */
+	bool (*peer_awaited)(struct hal_peer *peer);
 	void *page;			/* public page (HAL_PAGE_BYTES), which
 					 * processes of this user may read */
 	struct hal_addr addr;		/* of this interface */
@@ -332,6 +336,8 @@ struct hal_ops {
 	/* hal_process.h; NULL: the platform does not know processes */
 	int (*peer_process)(struct hal_peer *peer, uint64_t *id);
 	void (*wake)(struct hal_peer *peer);
+	/* NULL: the backend does not suspend peers */
+	void (*resume)(struct hal_peer *peer);
 	/* called only where tx.cells, tx.space or rx.back is NULL; a wide
 	 * packet has more than caps.pkt_payload bytes */
 	int (*pkt_send)(struct hal_peer *peer, uint64_t head,

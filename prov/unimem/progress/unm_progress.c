@@ -31,6 +31,7 @@
 #include "progress/unm_gauge.h"
 #include "progress/unm_peer_life.h"
 #include "progress/unm_progress.h"
+#include "progress/unm_reach.h"
 #include "rma/unm_direct.h"
 #include "rma/unm_request.h"
 #include "rma/unm_rkey.h"
@@ -594,6 +595,7 @@ static void unm_progress_clock(struct unm_ep *ep)
 		return;
 	ep->next_service = now + (uint64_t)g_unm_env.service_us * 1000;
 	unm_peer_service(ep);
+	unm_reach(ep, now);
 	if (now < ep->next_gauges)
 		return;
 	ep->next_gauges = now + UNM_GAUGES_NS;
@@ -720,6 +722,8 @@ static int unm_arm(struct unm_ep *ep)
 		return -FI_EAGAIN;
 	if (ep->armed)
 		unm_disarm(ep);
+	if (ep->named.sources != 0)
+		unm_reach(ep, unm_now_ns());
 	unm_pending_want_wake(ep, true);
 	if (hal_if_arm(ep->hif) != 0) {
 		unm_pending_want_wake(ep, false);

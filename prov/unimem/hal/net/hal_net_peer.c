@@ -26,6 +26,7 @@
 #include "util/unm_clock.h"
 
 #define REST_MAX	4096		/* calls of the engine before an end */
+#define RESUME_SHIFT	6		/* of net_peer.resumes: 64 s */
 
 static bool live(const struct net_peer *peer)
 {
@@ -346,6 +347,20 @@ static void net_wake(struct hal_peer *hp)
 	net_flush(peer, 0);
 }
 
+/* The caller awaits a packet of the peer. Peers that have too many connections
+ * suspend it again and again: then it is dialled more and more seldom. */
+static void net_resume(struct hal_peer *hp)
+{
+	struct net_peer *peer = net_peer(hp);
+
+	if (!live(peer) || peer->state != NET_SUSPENDED ||
+	    net_forked(peer->nif) || unm_now_ns() < peer->resume_at)
+		return;
+	if (peer->resumes < RESUME_SHIFT)
+		peer->resumes++;
+	net_peer_resume(peer);
+}
+
 /* Nothing of another host is mapped here. */
 static int net_alias_open(const struct hal_key *key, uint64_t len,
 			  uint32_t access, struct hal_window *win)
@@ -361,6 +376,7 @@ const struct hal_ops net_peer_ops = {
 	.name = "net",
 	.peer_free = net_peer_free,
 	.wake = net_wake,
+	.resume = net_resume,
 	.pkt_send = net_pkt_send,
 	.space_ready = net_space_ready,
 	.space_write = net_space_write,

@@ -195,8 +195,10 @@ static void received(void *owner, const void *data, size_t len)
 		return;
 	}
 	nif->nframes++;
-	if (len > sizeof(head) && peer->state != NET_SUSPENDED)
+	if (len > sizeof(head) && peer->state != NET_SUSPENDED) {
 		net_peer_used(peer);
+		peer->resumes = 0;
+	}
 	ret = net_stream_ack(&peer->s, head.ack);
 	if (ret == 0 && head.seq != 0)
 		ret = take(peer, &head, data, len);

@@ -87,8 +87,10 @@ static void finish(struct net_peer *peer, uint32_t flags)
 	struct net_frame *frame = peer->cur;
 
 	peer->cur = NULL;
-	if (frame->len > sizeof(struct net_head))
+	if (frame->len > sizeof(struct net_head)) {
 		net_peer_used(peer);
+		peer->resumes = 0;
+	}
 	if (peer->state == NET_SUSPENDED)
 		net_peer_resume(peer);
 	if (peer->state != NET_UP) {

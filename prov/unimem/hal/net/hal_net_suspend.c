@@ -19,10 +19,13 @@
 #include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_state.h"
 #include "hal/net/hal_net_suspend.h"
+#include "util/unm_clock.h"
 
 #define AGAIN_NS	UINT64_C(10000000)	/* until a peer that refused is
 						 * asked again */
 #define AGAIN_SHIFT	7			/* doubles up to 1.28 s */
+#define RESUME_NS	UINT64_C(1000000000)	/* until hal_peer_resume() dials
+						 * a second time; then doubles */
 #define LINK_FDS	3			/* descriptors of a link: of its
 						 * connection, and two of UCX */
 #define LINKS_MIN	8
@@ -88,6 +91,14 @@ static bool idle(struct net_peer *peer)
 		(rx->cells == NULL || rx->flushed == peer->rx_fill);
 }
 
+/* Does the user of the interface wait for a packet of it? */
+static bool awaited(struct net_peer *peer)
+{
+	const struct hal_if *hif = peer->nif->hif;
+
+	return hif->peer_awaited != NULL && hif->peer_awaited(&peer->p);
+}
+
 static void send_counts(struct net_peer *peer, enum net_ctl_type type)
 {
 	struct {
@@ -103,31 +114,49 @@ static void send_counts(struct net_peer *peer, enum net_ctl_type type)
 	net_conn_send(peer->conn, &msg, sizeof(msg.bye));
 }
 
-void net_suspend_tick(struct net_if *nif, uint64_t now)
+/* Propose to suspend a peer. False: frames to it have to be acknowledged
+ * first, as one would come after the proposal of a peer that proposes, too. */
+static bool propose(struct net_peer *peer, uint64_t now)
 {
-	if (!too_many(nif->net))
-		return;
+	if (peer->s.acked != peer->s.sent) {
+		if (peer->asked < peer->s.sent)
+			net_flush(peer, NET_F_ASK);
+		return false;
+	}
+	send_counts(peer, NET_CTL_SUSPEND);
+	peer->state = NET_SUSPENDING;
+	peer->suspend_at = now + (AGAIN_NS << peer->keeps);
+	uncount(peer);
+	return true;
+}
+
+/* Suspend those idle peers that are awaited, or those that are not, until there
+ * are not too many links. True: there will not be once frames to some of the
+ * peers are acknowledged, or it is so already. */
+static bool suspend_some(struct net_if *nif, uint64_t now, bool which)
+{
+	bool soon = false;
+
 	unm_list_for_each(pos, &nif->active) {
 		struct net_peer *peer = unm_container(pos, struct net_peer,
 						      active);
 
 		if (peer->state != NET_UP || peer->dying != 0 ||
-		    peer->suspend_at > now || !idle(peer))
+		    peer->suspend_at > now || !idle(peer) ||
+		    awaited(peer) != which)
 			continue;
-		/* not while a frame is under way to a peer that may propose,
-		 * too: it would get it after its own proposal */
-		if (peer->s.acked != peer->s.sent) {
-			if (peer->asked < peer->s.sent)
-				net_flush(peer, NET_F_ASK);
-			continue;
-		}
-		send_counts(peer, NET_CTL_SUSPEND);
-		peer->state = NET_SUSPENDING;
-		peer->suspend_at = now + (AGAIN_NS << peer->keeps);
-		uncount(peer);
-		if (!too_many(nif->net))
-			return;
+		if (!propose(peer, now))
+			soon = true;
+		else if (!too_many(nif->net))
+			return true;
 	}
+	return soon;
+}
+
+void net_suspend_tick(struct net_if *nif, uint64_t now)
+{
+	if (too_many(nif->net) && !suspend_some(nif, now, false))
+		suspend_some(nif, now, true);
 }
 
 /* ---- Messages ------------------------------------------------------ */
@@ -143,6 +172,8 @@ void net_suspend_now(struct net_peer *peer)
 	peer->ask_at = 0;
 	peer->gap_ns = 0;
 	peer->link_failed = false;
+	peer->resume_at = peer->resumes == 0 ? 0 : unm_now_ns() +
+		(RESUME_NS << (peer->resumes - 1));
 	peer->state = NET_SUSPENDED;
 	if (!unm_list_empty(&peer->queue) || peer->cur != NULL ||
 	    peer->back_dirty != 0)

@@ -184,6 +184,9 @@ struct net_peer {
 	uint8_t session[NET_SECRET];
 	uint64_t suspend_at;		/* ns: when to propose it again */
 	uint8_t keeps;			/* refusals since the last data */
+	uint8_t resumes;		/* calls of hal_peer_resume() since the
+					 * last data that dialled */
+	uint64_t resume_at;		/* ns: such calls do nothing before */
 	uint64_t token;			/* of frames that come */
 	uint64_t to_token;		/* of frames that go out */
 	uint32_t to_slot;
