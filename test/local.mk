@@ -185,6 +185,7 @@ UNIT_TESTS = \
 	test/unit/test_multi \
 	test/unit/test_net_auth \
 	test/unit/test_net_conn \
+	test/unit/test_net_dial \
 	test/unit/test_net_dir \
 	test/unit/test_net_hosts \
 	test/unit/test_net_engine \

@@ -303,23 +303,41 @@ static void log_unreached(struct net_peer *peer, int status)
 }
 
 /*
- * A connection that this side began has ended before frames could be sent. A
- * process that computes lets its kernel accept connections until the backlog is
- * full, and closes connections whose proof comes late while others wait. So one
- * that just ended, or was not accepted, is tried again for a while. The number
- * of attempts counts too: this process may compute between them.
+ * May a repeated dial succeed? A process that computes lets its kernel accept
+ * connections until the backlog is full, and closes connections whose proof
+ * comes late while others wait: 0, and the first two. The network may be out
+ * for a moment, which ends no connection that exists: the next three. Ports,
+ * descriptors and memory of this process may become free: the rest.
+ */
+static bool is_passing(int status)
+{
+	static const int errors[] = {
+		ETIMEDOUT, ECONNRESET,
+		ENETUNREACH, EHOSTUNREACH, ENETDOWN,
+		EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOMEM, ENOBUFS,
+	};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (status == -errors[i])
+			return true;
+	return status == 0;
+}
+
+/*
+ * A connection that this side began has ended before frames could be sent. If
+ * the reason may pass, it is tried again for a while. The number of attempts
+ * counts too: this process may compute between them.
  */
 static void dial_failed(struct net_peer *peer, int status)
 {
-	bool again = status == 0 || status == -FI_ETIMEDOUT ||
-		status == -FI_ECONNRESET;
 	int shift = peer->tries < REDIAL_SHIFT ? peer->tries : REDIAL_SHIFT;
 	uint64_t now = unm_now_ns();
 
 	peer->state = NET_DIALLING;
 	if (peer->tries == 0)
 		peer->dial_by = now + peer->nif->net->dial_ns;
-	if (again && (now < peer->dial_by || peer->tries < DIALS_MIN)) {
+	if (is_passing(status) &&
+	    (now < peer->dial_by || peer->tries < DIALS_MIN)) {
 		peer->tries++;
 		peer->redial = now + (REDIAL_NS << shift);
 		return;

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_net_dial.c - dials to other hosts that fail for a reason that may pass,
+ * and interfaces of processes that lack something to accept them. The test has
+ * some functions of the C library of its own, which the HAL calls instead.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hal/hal_log.h"
+#include "lib/net_pair.h"
+#include "util/unm_clock.h"
+
+#define MS	UINT64_C(1000000)	/* ns */
+
+static struct net_side *const a = &net_pair.a, *const b = &net_pair.b;
+
+/* ---- System calls -------------------------------------------------------- */
+
+/* A call that fails so many times with an errno. */
+struct fault {
+	int err, left;
+	unsigned calls;
+};
+static struct fault g_connect;
+
+/* Does this call fail? Then errno is set. */
+static bool fails(struct fault *fault)
+{
+	fault->calls++;
+	if (fault->left == 0)
+		return false;
+	fault->left--;
+	errno = fault->err;
+	return true;
+}
+
+int connect(int fd, const struct sockaddr *to, socklen_t len)
+{
+	if (fails(&g_connect))
+		return -1;
+	return (int)syscall(SYS_connect, fd, to, len);
+}
+
+/* ---- Log ----------------------------------------------------------------- */
+
+static char g_logged[512];
+static unsigned g_lines;
+
+static void keep_log(int level, const char *line)
+{
+	(void)level;
+	snprintf(g_logged, sizeof(g_logged), "%s", line);
+	g_lines++;
+}
+
+static int setup(void **state)
+{
+	g_connect = (struct fault){ 0 };
+	g_logged[0] = '\0';
+	g_lines = 0;
+	return net_pair_setup(state);
+}
+
+/* ---- Dials --------------------------------------------------------------- */
+
+/* The network is out for a moment: the peer is connected then. */
+static void test_outage(void **state)
+{
+	static const int errors[] = {
+		ENETUNREACH, EHOSTUNREACH, ENETDOWN, ETIMEDOUT,
+	};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		g_connect = (struct fault){ .err = errors[i], .left = 5 };
+		net_pair_dial(a, b);
+		NET_PAIR_UNTIL(a->connected == 1);
+		assert_int_equal(a->dead, 0);
+		assert_int_equal(g_connect.calls, 6);
+		assert_int_equal(g_lines, 0);
+		net_pair_teardown(NULL);
+		assert_int_equal(net_pair_setup(NULL), 0);
+	}
+}
+
+/* The same while the connection of a suspended peer is made again. */
+static void test_outage_of_suspended(void **state)
+{
+	struct net_hal *net = net_pair.hal->net;
+	uint64_t word = 1, head;
+
+	net_pair_talk();
+	net->links_max = 0;
+	NET_PAIR_UNTIL(net_peer(a->peer)->state == NET_SUSPENDED &&
+		       net_peer(b->peer)->state == NET_SUSPENDED);
+	net->links_max = UINT32_MAX;
+	g_connect = (struct fault){ .err = EHOSTUNREACH, .left = 5 };
+	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
+				      0), 0);
+	NET_PAIR_UNTIL(a->dead != 0 || hal_rx_peek(b->peer, &head) != NULL);
+	assert_int_equal(a->dead, 0);
+	assert_int_equal(g_connect.left, 0);
+}
+
+/* An outage that is too long ends the peer, with its reason in the log. */
+static void test_long_outage(void **state)
+{
+	a->nif->net->dial_ns = 100 * MS;
+	g_connect = (struct fault){ .err = EHOSTUNREACH, .left = 1000 };
+	net_pair_dial(a, b);
+	NET_PAIR_UNTIL(a->dead == 1);
+	assert_int_equal(a->dead_status, -EHOSTUNREACH);
+	assert_in_range(g_connect.calls, 4, 16);
+	assert_non_null(strstr(g_logged, strerror(EHOSTUNREACH)));
+	assert_int_equal(g_lines, 1);
+}
+
+/* Other errors of connect() do not pass. */
+static void test_no_outage(void **state)
+{
+	g_connect = (struct fault){ .err = EACCES, .left = 1 };
+	net_pair_dial(a, b);
+	NET_PAIR_UNTIL(a->dead == 1);
+	assert_int_equal(g_connect.calls, 1);
+}
+
+#define TEST(f)								\
+	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_outage),
+		TEST(test_outage_of_suspended),
+		TEST(test_long_outage),
+		TEST(test_no_outage),
+	};
+
+	hal_log_set(keep_log);
+	return unit_run(tests);
+}
