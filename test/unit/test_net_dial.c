@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@ struct fault {
 	int err, left;
 	unsigned calls;
 };
-static struct fault g_connect;
+static struct fault g_connect, g_bind;
+static bool g_bound;			/* a socket that dials has a port */
 
 /* Does this call fail? Then errno is set. */
 static bool fails(struct fault *fault)
@@ -38,8 +40,20 @@ static bool fails(struct fault *fault)
 	return true;
 }
 
+int bind(int fd, const struct sockaddr *at, socklen_t len)
+{
+	if (fails(&g_bind))
+		return -1;
+	return (int)syscall(SYS_bind, fd, at, len);
+}
+
 int connect(int fd, const struct sockaddr *to, socklen_t len)
 {
+	struct sockaddr_in self = { 0 };
+	socklen_t bytes = sizeof(self);
+
+	getsockname(fd, (struct sockaddr *)&self, &bytes);
+	g_bound |= to->sa_family == AF_INET && self.sin_port != 0;
 	if (fails(&g_connect))
 		return -1;
 	return (int)syscall(SYS_connect, fd, to, len);
@@ -59,7 +73,8 @@ static void keep_log(int level, const char *line)
 
 static int setup(void **state)
 {
-	g_connect = (struct fault){ 0 };
+	g_connect = g_bind = (struct fault){ 0 };
+	g_bound = false;
 	g_logged[0] = '\0';
 	g_lines = 0;
 	return net_pair_setup(state);
@@ -127,6 +142,29 @@ static void test_no_outage(void **state)
 	assert_int_equal(g_connect.calls, 1);
 }
 
+/* ---- Ports --------------------------------------------------------------- */
+
+/* Each dial leaves the choice of its port to connect(), which needs one only
+ * for this destination. */
+static void test_port_of_destination(void **state)
+{
+	net_pair_talk();
+	assert_true(g_connect.calls != 0);
+	assert_false(g_bound);
+}
+
+/* All ports are in use for a moment. */
+static void test_no_port(void **state)
+{
+	g_bind = (struct fault){ .err = EADDRINUSE, .left = 3 };
+	g_connect = (struct fault){ .err = EADDRNOTAVAIL, .left = 3 };
+	net_pair_dial(a, b);
+	NET_PAIR_UNTIL(a->connected == 1);
+	assert_int_equal(a->dead, 0);
+	assert_int_equal(g_bind.left + g_connect.left, 0);
+	assert_int_equal(g_lines, 0);
+}
+
 #define TEST(f)								\
 	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
 
@@ -137,6 +175,8 @@ int main(void)
 		TEST(test_outage_of_suspended),
 		TEST(test_long_outage),
 		TEST(test_no_outage),
+		TEST(test_port_of_destination),
+		TEST(test_no_port),
 	};
 
 	hal_log_set(keep_log);

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,9 @@ static void watch_host(const struct net_if *nif, int fd)
 	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
 }
 
-/* A socket bound to the address of this host, at a port if it is not 0. */
-static int sock_open(const struct net_if *nif, uint16_t port)
+/* A socket bound to the address of this host: of a listener, at a port if it is
+ * not 0, or one that dials. */
+static int sock_open(const struct net_if *nif, uint16_t port, bool dials)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = net_host_sockaddr(nif->host.ip, port, &sa);
@@ -77,6 +79,9 @@ static int sock_open(const struct net_if *nif, uint16_t port)
 		return -errno;
 	if (port != 0)		/* despite connections of a former listener */
 		set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (dials)		/* connect() chooses a port: connections to
+				 * different hosts may have the same one */
+		set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
 		return fd;
 	ret = -errno;
@@ -86,7 +91,7 @@ static int sock_open(const struct net_if *nif, uint16_t port)
 
 static int listener_open(const struct net_if *nif, uint16_t port)
 {
-	int fd = sock_open(nif, port), ret;
+	int fd = sock_open(nif, port, false), ret;
 
 	if (fd < 0 || listen(fd, SOMAXCONN) == 0)
 		return fd;
@@ -508,7 +513,7 @@ void net_dial(struct net_peer *peer)
 	int fd;
 
 	peer->redial = 0;
-	fd = sock_open(nif, 0);
+	fd = sock_open(nif, 0, true);
 	conn = fd < 0 ? NULL : conn_new(nif, fd);
 	if (conn == NULL) {
 		if (fd >= 0)
