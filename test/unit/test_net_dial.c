@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ struct fault {
 	int err, left;
 	unsigned calls;
 };
-static struct fault g_connect, g_bind;
+static struct fault g_connect, g_bind, g_socket, g_accept;
 static bool g_bound;			/* a socket that dials has a port */
 
 /* Does this call fail? Then errno is set. */
@@ -38,6 +39,20 @@ static bool fails(struct fault *fault)
 	fault->left--;
 	errno = fault->err;
 	return true;
+}
+
+int socket(int domain, int type, int protocol)
+{
+	if (fails(&g_socket))
+		return -1;
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+int accept4(int fd, struct sockaddr *from, socklen_t *len, int flags)
+{
+	if (fails(&g_accept))
+		return -1;
+	return (int)syscall(SYS_accept4, fd, from, len, flags);
 }
 
 int bind(int fd, const struct sockaddr *at, socklen_t len)
@@ -66,18 +81,21 @@ static unsigned g_lines;
 
 static void keep_log(int level, const char *line)
 {
-	(void)level;
+	if (level != 0)
+		return;			/* logged before */
 	snprintf(g_logged, sizeof(g_logged), "%s", line);
 	g_lines++;
 }
 
 static int setup(void **state)
 {
-	g_connect = g_bind = (struct fault){ 0 };
+	int ret = net_pair_setup(state);
+
+	g_connect = g_bind = g_socket = g_accept = (struct fault){ 0 };
 	g_bound = false;
 	g_logged[0] = '\0';
 	g_lines = 0;
-	return net_pair_setup(state);
+	return ret;
 }
 
 /* ---- Dials --------------------------------------------------------------- */
@@ -165,6 +183,62 @@ static void test_no_port(void **state)
 	assert_int_equal(g_lines, 0);
 }
 
+/* ---- Descriptors --------------------------------------------------------- */
+
+/* A process that has no descriptor to dial for long: the reason is logged. */
+static void test_no_descriptor_to_dial(void **state)
+{
+	a->nif->net->dial_ns = 100 * MS;
+	g_socket = (struct fault){ .err = EMFILE, .left = 1000 };
+	net_pair_dial(a, b);
+	NET_PAIR_UNTIL(a->dead == 1);
+	g_socket.left = 0;
+	assert_int_equal(a->dead_status, -EMFILE);
+	assert_in_range(g_socket.calls, 4, 16);
+	assert_non_null(strstr(g_logged, "ulimit -n"));
+	assert_int_equal(g_lines, 1);
+}
+
+/* ... or none to accept: the connection waits, and a sleeper is woken only now
+ * and then to try again. */
+static void test_no_descriptor_to_accept(void **state)
+{
+	struct pollfd pfd = { hal_if_fd(b->hif), POLLIN, 0 };
+	uint64_t since;
+
+	g_accept = (struct fault){ .err = EMFILE, .left = 4 };
+	net_pair_dial(a, b);
+	NET_PAIR_UNTIL(g_accept.calls == 1);
+	since = unm_now_ns();
+	assert_int_equal(g_lines, 1);
+	assert_non_null(strstr(g_logged, "ulimit -n"));
+	while (g_accept.left != 0) {
+		NET_PAIR_DO_UNTIL(net_side_pump(b), hal_if_arm(b->hif) == 0);
+		assert_int_equal(poll(&pfd, 1, NET_PAIR_PATIENCE * 1000), 1);
+		hal_if_disarm(b->hif);
+		net_side_pump(b);
+	}
+	assert_true(unm_now_ns() - since >= 3 * 99 * MS);
+	NET_PAIR_UNTIL(a->connected == 1);
+	assert_int_equal(a->dead, 0);
+	assert_int_equal(g_lines, 1);
+}
+
+/* A connection that ends leaves its descriptor to the next. */
+static void test_descriptor_of_another(void **state)
+{
+	struct net_rogue r;
+
+	net_rogue_dial(&r, b);
+	NET_PAIR_DO_UNTIL(net_side_pump(b), b->nif->nhalf == 1);
+	g_accept = (struct fault){ .err = EMFILE, .left = 1 };
+	net_pair_dial(a, b);
+	NET_PAIR_UNTIL(g_accept.left == 0);
+	b->nif->accept_at = UINT64_MAX;
+	net_rogue_close(&r);
+	NET_PAIR_UNTIL(a->connected == 1);
+}
+
 #define TEST(f)								\
 	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
 
@@ -177,6 +251,9 @@ int main(void)
 		TEST(test_no_outage),
 		TEST(test_port_of_destination),
 		TEST(test_no_port),
+		TEST(test_no_descriptor_to_dial),
+		TEST(test_no_descriptor_to_accept),
+		TEST(test_descriptor_of_another),
 	};
 
 	hal_log_set(keep_log);

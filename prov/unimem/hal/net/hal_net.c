@@ -240,7 +240,8 @@ static int net_service(struct hal_if *hif, struct hal_event *ev, int max)
 	}
 	net_progress(nif);
 	net_conns_input(nif, 0);
-	if (!unm_list_empty(&nif->conns) || !unm_list_empty(&nif->peers)) {
+	if (!unm_list_empty(&nif->conns) || !unm_list_empty(&nif->peers) ||
+	    !nif->listening) {
 		now = unm_now_ns();
 		net_conns_tick(nif, now);
 		net_peers_tick(nif, now);

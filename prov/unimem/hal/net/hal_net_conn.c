@@ -32,6 +32,7 @@
 #define PROBE_MS	1000		/* between two probes of the kernel */
 #define DIALS_MIN	4		/* attempts in any time */
 #define REDIAL_NS	UINT64_C(10000000)	/* pause after the first */
+#define ACCEPT_NS	UINT64_C(100000000)	/* pause without descriptors */
 #define REDIAL_SHIFT	6		/* doubles up to 640 ms */
 
 /* ---- Sockets ------------------------------------------------------- */
@@ -110,10 +111,11 @@ static int watch(struct net_if *nif, struct net_src *src, uint32_t events)
 	return -errno;
 }
 
-/* Accept connections only while there is a place for one more. */
+/* Accept connections only while there is a place, and a descriptor, for one
+ * more. */
 static void listen_again(struct net_if *nif)
 {
-	bool on = nif->nhalf < NET_HALF_MAX;
+	bool on = nif->nhalf < NET_HALF_MAX && nif->accept_at == 0;
 
 	if (on == nif->listening)
 		return;
@@ -223,6 +225,7 @@ static void conn_end(struct net_conn *conn, bool shut)
 		shutdown(conn->src.fd, SHUT_RDWR);
 	}
 	close(conn->src.fd);
+	nif->accept_at = 0;		/* its descriptor is free */
 	conn->src.fd = -1;
 	if (conn->peer != NULL)
 		conn->peer->conn = NULL;
@@ -291,7 +294,7 @@ static void log_unreached(struct net_peer *peer, int status)
 		 peer->p.addr.iface == nif->hif->caps->ifs_per_board);
 	char text[64];
 
-	hal_log(nif->said || quiet, "interface %u:%u at %s port %u: %s",
+	hal_log(nif->said || quiet, "interface %u:%u at %s port %u: %s%s",
 		peer->p.addr.board, peer->p.addr.iface,
 		net_host_text(&peer->host, text), peer->host.port,
 		nobody ? "no process has this interface" :
@@ -303,7 +306,7 @@ static void log_unreached(struct net_peer *peer, int status)
 		status == -EPROTO ? "is no interface of unimem" :
 		status == -FI_ECONNREFUSED ? "its process has ended" :
 		status == 0 ? "it ended all connections without an answer" :
-		strerror(-status));
+		strerror(-status), hal_log_advice(status, ""));
 	nif->said |= !quiet;
 }
 
@@ -518,7 +521,7 @@ void net_dial(struct net_peer *peer)
 	if (conn == NULL) {
 		if (fd >= 0)
 			close(fd);
-		dial_failed(peer, 0);
+		dial_failed(peer, fd < 0 ? fd : -FI_ENOMEM);
 		return;
 	}
 	conn->dialled = true;
@@ -565,6 +568,22 @@ static void conn_ready(struct net_conn *conn)
 	conn_output(conn);
 }
 
+/*
+ * accept4() has failed. Without a descriptor or memory the connection stays in
+ * the backlog, and would wake a sleeper again and again: accept nothing for a
+ * while, or until a connection ends.
+ */
+static void accept_failed(struct net_if *nif, int err)
+{
+	if (err != EMFILE && err != ENFILE && err != ENOMEM && err != ENOBUFS)
+		return;
+	hal_log(nif->said_full, "interface %u:%u cannot accept connections of "
+		"other hosts, which wait: %s%s", nif->hif->addr.board,
+		nif->hif->addr.iface, strerror(err), hal_log_advice(-err, ""));
+	nif->said_full = true;
+	nif->accept_at = unm_now_ns() + ACCEPT_NS;
+}
+
 static void accept_some(struct net_if *nif)
 {
 	bool has_key = nif->net->key.len != 0;
@@ -578,8 +597,10 @@ static void accept_some(struct net_if *nif)
 	while (nif->nhalf < NET_HALF_MAX) {
 		fd = accept4(nif->listen.fd, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0)
+		if (fd < 0) {
+			accept_failed(nif, errno);
 			break;
+		}
 		conn = nif->crypto == NULL ? NULL : conn_new(nif, fd);
 		if (conn == NULL) {
 			close(fd);
@@ -687,6 +708,8 @@ void net_conns_tick(struct net_if *nif, uint64_t now)
 					-FI_ETIMEDOUT : 0);
 	}
 	free_ended(nif);
+	if (nif->accept_at <= now)
+		nif->accept_at = 0;
 	listen_again(nif);
 }
 
@@ -694,6 +717,8 @@ uint64_t net_deadline(const struct net_if *nif)
 {
 	uint64_t first = unm_list_empty(&nif->conns) ? UINT64_MAX : nif->check;
 
+	if (nif->accept_at != 0 && nif->accept_at < first)
+		first = nif->accept_at;
 	unm_list_for_each(pos, &nif->conns) {
 		struct net_conn *conn = unm_container(pos, struct net_conn,
 						      link);

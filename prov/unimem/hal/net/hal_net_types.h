@@ -250,6 +250,11 @@ struct net_if {
 	int epfd;
 	struct net_src base_src, listen, timer, engine_src;
 	bool listening;			/* listen is in the epoll set */
+	bool said_full;			/* a connection that could not be
+					 * accepted was logged */
+	uint64_t accept_at;		/* ns: nothing is accepted before, for
+					 * want of a descriptor or memory; 0:
+					 * there is no want */
 	struct unm_list conns, ended;
 	uint32_t nhalf;			/* connections without proof */
 	uint64_t check;			/* ns: when to check the hosts of the
