@@ -104,6 +104,20 @@ static void hosts_asleep(void)
 	together(2, talk_asleep);
 }
 
+/* The network of the job is an address with a label, beside another. */
+static int talk_by_label(int fd, int host)
+{
+	CHECK(hosts_run("ip addr add 10.79.0.%d/24 dev net0 label net0:1",
+			host + 1));
+	setenv("FI_UNIMEM_NET", "net0:1", 1);
+	return talk(fd, host);
+}
+
+static void hosts_label(void)
+{
+	together(2, talk_by_label);
+}
+
 static long crossings(void)
 {
 	return procs_number("UNM_TEST_ROUNDS", 15);
@@ -552,6 +566,7 @@ static const struct procs_case cases[] = {
 	PROCS_CASE(hosts_one, 0),
 	PROCS_CASE(hosts_talk, 120),
 	PROCS_CASE(hosts_two_each, 120),
+	PROCS_CASE(hosts_label, 120),
 	PROCS_CASE(hosts_asleep, 120),
 	PROCS_CASE(hosts_crossed, 120),
 	PROCS_CASE(hosts_onesided, 120),

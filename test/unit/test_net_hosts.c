@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_net_hosts.c - which line of the hosts file is this host, and addresses
- * that the name service does not know.
+ * test_net_hosts.c - which line of the hosts file is this host, addresses that
+ * the name service does not know, and labels of addresses.
  *
  * The name of this host and the name service are those of the test.
  */
+#define _GNU_SOURCE
 #include <netdb.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <arpa/inet.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 
 #include <rdma/fi_errno.h>
 
 #include "hal/hal_log.h"
+#include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_hosts.h"
 #include "lib/unit.h"
 
@@ -145,12 +151,65 @@ static void test_unknown_name(void **state)
 	memset(resolved, 0, sizeof(resolved));
 }
 
+/* ---- Labels -------------------------------------------------------------- */
+
+#define NO_NAMESPACE	77
+
+/* An address with a label, of the interface lo. */
+static bool add_alias(void)
+{
+	struct ifreq req = { .ifr_name = "lo:1" };
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret;
+
+	in.sin_addr.s_addr = htonl(0x0a4e0001);
+	memcpy(&req.ifr_addr, &in, sizeof(in));
+	ret = ioctl(fd, SIOCSIFADDR, &req);
+	close(fd);
+	return ret == 0;
+}
+
+/* Alone on a host with such an address. */
+static int find_alias(void)
+{
+	static const char *const texts[] = { "lo:1", "lo", "10.78.0.1" };
+	struct hal_host host;
+	char device[16];
+
+	if (unshare(CLONE_NEWNET) != 0 &&
+	    unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		return NO_NAMESPACE;
+	if (!add_alias())
+		return 1;
+	for (int i = 0; i < 3; i++)
+		if (net_host_find(texts[i], &host, device) != 0 ||
+		    strcmp(device, "lo") != 0 || host.ip[12] != 10)
+			return 2 + i;
+	return 0;
+}
+
+/* UCX gets the name of the interface, of which a label is no part. */
+static void test_label(void **state)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (pid == 0)
+		_exit(find_alias());
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	unit_needs(WEXITSTATUS(status) != NO_NAMESPACE);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_which_line),
 		cmocka_unit_test(test_address_of_the_line),
 		cmocka_unit_test(test_unknown_name),
+		cmocka_unit_test(test_label),
 	};
 
 	hal_log_set(count_lines);

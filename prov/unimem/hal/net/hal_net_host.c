@@ -63,16 +63,27 @@ bool net_host_ip(const struct sockaddr *sa, uint8_t ip[16])
 	return false;
 }
 
+/* The interface of an address. An IPv4 address may have a label of its own,
+ * INTERFACE:LABEL, which getifaddrs() returns instead, and which no other
+ * program takes for an interface. */
+static void device_of(const struct ifaddrs *a, char device[16])
+{
+	snprintf(device, 16, "%.*s", (int)strcspn(a->ifa_name, ":"),
+		 a->ifa_name);
+}
+
 /* Does text mean this address of this interface? */
 static bool is_meant(const char *text, const struct ifaddrs *a,
 		     const uint8_t ip[16])
 {
+	char device[16];
 	uint8_t want[16] = { [10] = 0xff, [11] = 0xff };
 
 	if (inet_pton(AF_INET, text, want + 12) == 1 ||
 	    inet_pton(AF_INET6, text, want) == 1)
 		return memcmp(want, ip, 16) == 0;
-	return strcmp(text, a->ifa_name) == 0;
+	device_of(a, device);
+	return strcmp(text, a->ifa_name) == 0 || strcmp(text, device) == 0;
 }
 
 int net_host_find(const char *net, struct hal_host *host, char device[16])
@@ -99,7 +110,7 @@ int net_host_find(const char *net, struct hal_host *host, char device[16])
 		    (found && !v4))
 			continue;
 		memcpy(host->ip, ip, 16);
-		snprintf(device, 16, "%s", a->ifa_name);
+		device_of(a, device);
 		found = true;
 		if (v4)
 			break;
