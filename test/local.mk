@@ -688,7 +688,8 @@ endif !FUZZ
 EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/mutants
 EXTRA_DIST += $(CHECKS) $(TOOL_CHECKS) $(EP_CHECKS) $(HAL_CHECKS) \
 	test/check/check-cmocka.sh \
-	test/check/alone.sh test/check/check-hal-sim-points.sh \
+	test/check/alone.sh test/check/check-hal-net-points.sh \
+	test/check/check-hal-sim-points.sh \
 	test/check/check-hal-threads.sh \
 	test/check/check-lib.sh test/check/thin.sh \
 	test/check/mailbox_select.py \

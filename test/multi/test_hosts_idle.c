@@ -8,9 +8,11 @@
  * UNM_TEST_ROUNDS: rounds of the storm, 50.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "hal/hal_fault_point.h"
 #include "lib/hosts.h"
 
 #define STORM		12		/* processes, six on each host */
@@ -152,6 +154,32 @@ static void await_error(struct node *n)
 	CHECK_MSG(error.err == FI_ECONNRESET, "%s", fi_strerror(error.err));
 }
 
+#ifdef HAL_FAULT_POINTS
+/* words of g_shared: the child to be ended or stopped, and where */
+#define VICTIM	2
+#define POINT	3
+#define STOPS	4			/* it is stopped instead of killed */
+
+/* Let a child be ended or stopped at a fault point. */
+static void arm(void)
+{
+	char text[64];
+
+	if (g_shared->word[POINT] == 0 ||
+	    g_shared->word[VICTIM] != (uint64_t)proc_index())
+		return;
+	snprintf(text, sizeof(text), "%s:1:%s", hal_fault_point_name(
+			(enum hal_fault_point)g_shared->word[POINT]),
+		 g_shared->word[STOPS] ? "stop" : "kill");
+	setenv("FI_UNIMEM_POINT", text, 1);
+	hal_fault_point_reload();
+}
+#else
+static void arm(void)
+{
+}
+#endif
+
 /* Child 0 is connected to one of the children of the other host at a time. It
  * exchanges a message with each child whose number the director sends. */
 static int hub(int fd)
@@ -164,6 +192,7 @@ static int hub(int fd)
 	int before;
 
 	setenv("FI_UNIMEM_NET_PEERS", "1", 1);
+	arm();
 	node_open(&n, 0);
 	before = sockets();
 	node_join(&n, fd);
@@ -204,6 +233,7 @@ static int hub_or_rim(int fd, int host)
 
 	if (proc_index() == 0)
 		return hub(fd);
+	arm();
 	node_start(&n, fd, 0);
 	while (host == 1 && (word = node_report(&n, fd, 0)) != 0)
 		exchange(&n, 0, false);
@@ -339,6 +369,83 @@ static void idle_stopped(void)
 	finish(p);
 }
 
+/* ---- Fault points -------------------------------------------------------- */
+
+#ifdef HAL_FAULT_POINTS
+/* The hub and child i begin to exchange a message, in which the victim comes to
+ * its fault point. If it is stopped, it goes on. */
+static void at_point(struct proc *p[HUB], int i)
+{
+	int victim = (int)g_shared->word[VICTIM];
+
+	procs_send_word(p[i]->fd, 1);
+	procs_send_word(p[0]->fd, (uint64_t)i);
+	if (g_shared->word[STOPS] == 0) {
+		while (!proc_ended(p[victim], 1000))
+			;
+		return;
+	}
+	proc_await_stop(p[victim]);
+	if (victim != 0) {		/* it delays nobody */
+		procs_recv_word(p[0]->fd);
+		procs_recv_word(p[i]->fd);
+		talk_to(p, 5);
+	}
+	proc_signal(p[victim], SIGCONT);
+	if (victim == 0) {
+		procs_recv_word(p[0]->fd);
+		procs_recv_word(p[i]->fd);
+	}
+}
+
+/* One life with one fault point, to which a process comes when the hub talks to
+ * child i, after it has talked to child 1. */
+static void one_life(int victim, enum hal_fault_point point, bool stops, int i)
+{
+	struct proc *p[HUB];
+
+	g_shared->word[VICTIM] = (uint64_t)victim;
+	g_shared->word[POINT] = point;
+	g_shared->word[STOPS] = stops;
+	/* sockets to a stopped child stay */
+	g_shared->word[0] = stops && victim == 1;
+	hub_start(p);
+	talk_to(p, 1);
+	if (i == 1)
+		talk_to(p, 3);		/* suspends child 1 */
+	at_point(p, i);
+	if (!stops && victim == 0) {
+		proc_kill(p[i]);	/* it waits for the hub */
+	} else {
+		if (!stops) {
+			procs_recv_word(p[0]->fd);
+			procs_recv_word(p[i]->fd);
+			procs_exchange(p[0]->fd, 101);
+		}
+		for (int k = stops ? 1 : 3; k < HUB; k += 2)
+			talk_to(p, k);
+	}
+	finish(p);
+	procs_forget();
+}
+
+/* A process is killed or stopped while it suspends a peer or connects to it
+ * again: the other processes go on, and notice an end. */
+static void idle_points(void)
+{
+	for (int stops = 0; stops < 2; stops++) {
+		one_life(0, HAL_FAULT_POINT_NET_PROPOSED, stops, 3);
+		one_life(1, HAL_FAULT_POINT_NET_AGREED, stops, 3);
+		one_life(0, HAL_FAULT_POINT_NET_RESUMED, stops, 1);
+	}
+}
+#else
+static void idle_points(void)
+{
+	procs_skip("no fault points (configure --enable-fault-points)");
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	static const struct procs_case cases[] = {
@@ -348,6 +455,7 @@ int main(int argc, char **argv)
 		PROCS_CASE(idle_received, 0),
 		PROCS_CASE(idle_unconnected, 0),
 		PROCS_CASE(idle_stopped, 0),
+		PROCS_CASE(idle_points, 120),
 	};
 
 	setenv("FI_LOG_LEVEL", "warn", 0);

@@ -45,6 +45,12 @@ enum hal_fault_point {
 	HAL_FAULT_POINT_CLOSING,	/* interface half closed */
 	HAL_FAULT_POINT_INSIDE,		/* guard of a peer's memory entered,
 					 * memory not accessed */
+	/* fault points of idle peers on other hosts (hal/net) */
+	HAL_FAULT_POINT_NET_PROPOSED,	/* SUSPEND sent, not answered */
+	HAL_FAULT_POINT_NET_AGREED,	/* SUSPEND answered, connection not
+					 * closed */
+	HAL_FAULT_POINT_NET_RESUMED,	/* suspended peer to be dialled again,
+					 * not dialled yet */
 	/* fault points of the register model (hal/sim) */
 	HAL_FAULT_POINT_SIM_TAKEN,	/* lock of a dead process taken over,
 					 * its work not repaired */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
@@ -124,6 +125,7 @@ void net_peer_resume(struct net_peer *peer)
 	peer->redial = 1;
 	peer->nif->dial_due = true;
 	net_peer_used(peer);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_NET_RESUMED);
 }
 
 uint64_t net_peer_identity(const struct net_peer *peer)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_dma.h"
 #include "hal/net/hal_net_send.h"
@@ -127,6 +128,7 @@ static bool propose(struct net_peer *peer, uint64_t now)
 	peer->state = NET_SUSPENDING;
 	peer->suspend_at = now + (AGAIN_NS << peer->keeps);
 	uncount(peer);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_NET_PROPOSED);
 	return true;
 }
 
@@ -203,6 +205,7 @@ int net_suspend_input(struct net_peer *peer, const struct net_bye *msg,
 		return 0;
 	} else {
 		send_counts(peer, NET_CTL_SUSPEND);
+		HAL_FAULT_POINT(HAL_FAULT_POINT_NET_AGREED);
 	}
 	net_suspend_now(peer);
 	return 0;
