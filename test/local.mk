@@ -191,6 +191,7 @@ UNIT_TESTS = \
 	test/unit/test_net_engine \
 	test/unit/test_net_stream \
 	test/unit/test_net_suspend \
+	test/unit/test_net_wire \
 	test/unit/test_nic \
 	test/unit/test_node \
 	test/unit/test_number \
