@@ -534,6 +534,117 @@ static void hosts_secret(void)
 		proc_finish(p[i]);
 }
 
+/* ---- On the network of the job ----------------------------------------- */
+
+#define SELF	UINT32_C(0x0a4e0001)	/* 10.78.0.1: host 0 there ... */
+#define OTHER	UINT32_C(0x0a4f0001)	/* ... and in another network */
+
+/* A connection to a port of host 0, or a negative errno. */
+static int dial_at(uint32_t ip, uint16_t port)
+{
+	struct sockaddr_in sa = {
+		.sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(ip),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
+
+	CHECK(fd >= 0);
+	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* The port of this host at which UCX listens, beside that of the control
+ * connections. Both listen in the network of the job only. */
+static uint16_t port_of_ucx(uint16_t control)
+{
+	FILE *f = fopen("/proc/self/net/tcp", "re");
+	unsigned ip, port, state, found = 0;
+	char line[256];
+
+	CHECK(f != NULL);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, " %*u: %x:%x %*x:%*x %x", &ip, &port,
+			   &state) != 3 || state != 0x0a)
+			continue;
+		CHECK_MSG(ntohl(ip) == SELF, "port %u listens at %08x", port,
+			  ntohl(ip));
+		if (port != control) {
+			CHECK(found == 0);
+			found = port;
+		}
+	}
+	fclose(f);
+	CHECK(found != 0);
+	return (uint16_t)found;
+}
+
+/* Garbage for UCX: it closes the connection. */
+static void garbage(uint16_t port, uint64_t *seed)
+{
+	uint8_t bytes[64];
+	int fd = dial_at(SELF, port);
+
+	CHECK_MSG(fd >= 0, "UCX: %s", strerror(-fd));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)procs_random(seed);
+	CHECK(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) > 0);
+	errno = 0;
+	is_closed(fd, 20000);
+}
+
+/* Child 0 is connected to child 1, which does what an outsider can do as well,
+ * while both exchange messages. */
+static int beside_an_outsider(int fd, int host)
+{
+	uint64_t seed = 11, word = 0;
+	uint16_t control, ucx;
+	struct node n;
+
+	if (host == 0)
+		CHECK(hosts_run("ip addr add 10.79.0.1/32 dev lo"));
+	else
+		CHECK(hosts_run("ip route add 10.79.0.1 via 10.78.0.1"));
+	node_start(&n, fd, 0);
+	exchange(&n, host);
+	control = n.full.host.port;
+	if (host == 0)
+		word = (uint64_t)control << 16 | port_of_ucx(control);
+	word = node_report(&n, fd, word);
+	control = (uint16_t)(word >> 16);
+	ucx = (uint16_t)word;
+	for (int i = 0; i < 20; i++) {
+		if (host == 1) {
+			garbage(ucx, &seed);
+			CHECK(dial_at(OTHER, ucx) == -ECONNREFUSED);
+			CHECK(dial_at(OTHER, control) == -ECONNREFUSED);
+		}
+		exchange(&n, host);
+	}
+	node_report(&n, fd, 0);
+	node_close(&n);
+	return 0;
+}
+
+static void hosts_outsider(void)
+{
+	struct proc *p[2];
+	uint64_t ports;
+
+	hosts_start(p, 2, beside_an_outsider);
+	procs_join(p, 2);
+	ports = procs_recv_word(p[0]->fd);
+	procs_recv_word(p[1]->fd);
+	for (int i = 0; i < 2; i++)
+		procs_send_word(p[i]->fd, ports);
+	for (int i = 0; i < 2; i++)
+		procs_recv_word(p[i]->fd);
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
+}
+
 /* ---- One host ---------------------------------------------------------- */
 
 static int talk_here(int fd, void *arg)
@@ -575,6 +686,7 @@ static const struct procs_case cases[] = {
 	PROCS_CASE(hosts_stopped, 0),
 	PROCS_CASE(hosts_probes, 0),
 	PROCS_CASE(hosts_secret, 120),
+	PROCS_CASE(hosts_outsider, 0),
 };
 
 int main(int argc, char **argv)
