@@ -8,8 +8,9 @@
  * message of a dead process: the traffic checks each byte, the order and the
  * length of all messages.
  *
- * UNM_TEST_KILLS: kills at random moments, 3. UNM_TEST_OUTAGES: times that the
- * cable is out for a while, 1.
+ * UNM_TEST_KILLS: kills at random moments, 3. UNM_TEST_HOSTS: hosts removed at
+ * random moments, 1. UNM_TEST_OUTAGES: times that the cable is out for a while,
+ * 1.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -182,18 +183,32 @@ static void random_moments(void)
 	procs_note("%ld processes killed", kills);
 }
 
-/* Both processes of a host at once, and the host with them. */
-static void host_gone(void)
+/* Both processes of a host, and the host with them: its namespace, the cable
+ * and the other end of it. Stopped before, neither notices the other's end. */
+static void host_ends(uint64_t seed)
 {
+	int host = (int)(procs_random(&seed) % 2);
+	bool at_once = procs_random(&seed) % 2 == 0;
 	struct proc *p[NPROCS];
 
-	start(p, EVEN, 0);
-	await_more(p, 0, 20);
-	for (int i = 0; i < NPROCS; i += 2)
+	start(p, host == 0 ? EVEN : ODD, 0);
+	procs_nap(procs_random(&seed) % 30000);
+	for (int i = host; at_once && i < NPROCS; i += 2)
 		proc_stop(p[i]);
-	for (int i = 0; i < NPROCS; i += 2)
+	for (int i = host; i < NPROCS; i += 2)
 		proc_kill(p[i]);
-	the_living(p, EVEN);
+	the_living(p, host == 0 ? EVEN : ODD);
+	procs_forget();
+}
+
+static void host_gone(void)
+{
+	long hosts = procs_number("UNM_TEST_HOSTS", 1);
+	uint64_t seed = (uint64_t)procs_number("UNM_TEST_SEED", 20261123);
+
+	for (long i = 0; i < hosts; i++)
+		host_ends(procs_random(&seed));
+	procs_note("%ld hosts removed", hosts);
 }
 
 /* The hosts lose each other: each process takes those of the other host for
