@@ -118,6 +118,28 @@ static void hosts_label(void)
 	together(2, talk_by_label);
 }
 
+/* The network of the job has IPv6 addresses; each host has one of IPv4, too,
+ * which the other one does not reach. */
+static void use_ipv6(int host)
+{
+	CHECK(hosts_run("ip addr flush dev net0 && "
+			"ip addr add 10.%d.0.1/24 dev net0 && "
+			"ip addr add fd78::%d/64 dev net0 nodad", 80 + host,
+			host + 1));
+	setenv("FI_UNIMEM_NET", host == 0 ? "fd78::1" : "fd78::2", 1);
+}
+
+static int talk_by_ipv6(int fd, int host)
+{
+	use_ipv6(host);
+	return talk(fd, host);
+}
+
+static void hosts_ipv6(void)
+{
+	together(2, talk_by_ipv6);
+}
+
 static long crossings(void)
 {
 	return procs_number("UNM_TEST_ROUNDS", 15);
@@ -294,13 +316,18 @@ static int killed_or_survivor(int fd, int host)
 	return 0;
 }
 
+static int killed_by_ipv6(int fd, int host)
+{
+	use_ipv6(host);
+	return killed_or_survivor(fd, host);
+}
+
 static uint64_t kill_attempt(void *arg)
 {
 	uint64_t since, heard;
 	struct proc *p[2];
 
-	(void)arg;
-	hosts_start(p, 2, killed_or_survivor);
+	hosts_start(p, 2, arg != NULL ? killed_by_ipv6 : killed_or_survivor);
 	procs_join(p, 2);
 	procs_recv_word(p[1]->fd);
 	since = proc_kill(p[0]);
@@ -312,6 +339,13 @@ static uint64_t kill_attempt(void *arg)
 static void hosts_kill(void)
 {
 	procs_within_a_second(kill_attempt, NULL);
+}
+
+static void hosts_ipv6_kill(void)
+{
+	static int ipv6;
+
+	procs_within_a_second(kill_attempt, &ipv6);
 }
 
 /* A cable that is cut in silence: both sides send to an Ethernet address that
@@ -678,6 +712,8 @@ static const struct procs_case cases[] = {
 	PROCS_CASE(hosts_talk, 120),
 	PROCS_CASE(hosts_two_each, 120),
 	PROCS_CASE(hosts_label, 120),
+	PROCS_CASE(hosts_ipv6, 120),
+	PROCS_CASE(hosts_ipv6_kill, 0),
 	PROCS_CASE(hosts_asleep, 120),
 	PROCS_CASE(hosts_crossed, 120),
 	PROCS_CASE(hosts_onesided, 120),

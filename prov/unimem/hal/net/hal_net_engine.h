@@ -13,12 +13,13 @@
 #ifndef HAL_NET_ENGINE_H
 #define HAL_NET_ENGINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "hal/net/hal_net_auth.h"
 
-#define NET_ENGINE_ABI		4	/* raise when this file changes */
+#define NET_ENGINE_ABI		5	/* raise when this file changes */
 #define NET_ENGINE_SYMBOL	"hal_net_engine"
 #define NET_CRYPTO_SYMBOL	"hal_net_crypto"
 #define NET_WORKER_MAX		1024	/* bytes of a worker's address */
@@ -43,6 +44,8 @@ struct net_upcalls {
 
 struct net_worker_conf {
 	const char *device;		/* network interface to be used */
+	bool ipv6;			/* by its IPv6 address, even if it has
+					 * one of IPv4 */
 	unsigned dead_ms;		/* FI_UNIMEM_NET_DEAD_MS */
 	int epfd;			/* the worker adds its descriptors */
 	void *event;			/* epoll_data.ptr of these */

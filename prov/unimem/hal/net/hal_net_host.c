@@ -166,13 +166,16 @@ bool net_host_parse(const uint8_t name[NET_NAME], struct hal_addr *addr,
 		addr->nonce != HAL_ADDR_ANY && host->port != 0;
 }
 
+bool net_host_ipv6(const struct hal_host *host)
+{
+	return !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)host->ip);
+}
+
 const char *net_host_text(const struct hal_host *host, char text[64])
 {
-	const struct in6_addr *in6 = (const struct in6_addr *)host->ip;
-
-	if (IN6_IS_ADDR_V4MAPPED(in6))
-		inet_ntop(AF_INET, host->ip + 12, text, 64);
-	else
+	if (net_host_ipv6(host))
 		inet_ntop(AF_INET6, host->ip, text, 64);
+	else
+		inet_ntop(AF_INET, host->ip + 12, text, 64);
 	return text;
 }

@@ -32,6 +32,9 @@ void net_host_name(const struct hal_addr *addr, const struct hal_host *host,
 bool net_host_parse(const uint8_t name[NET_NAME], struct hal_addr *addr,
 		    struct hal_host *host);
 
+/* Is the IP address one of IPv6? */
+bool net_host_ipv6(const struct hal_host *host);
+
 /* Write an IP address for a log line. */
 const char *net_host_text(const struct hal_host *host, char text[64]);
 

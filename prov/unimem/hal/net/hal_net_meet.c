@@ -30,7 +30,7 @@
 static int worker_open(struct net_if *nif)
 {
 	struct net_worker_conf conf = {
-		.device = nif->net->device,
+		.device = nif->net->device, .ipv6 = net_host_ipv6(&nif->host),
 		.dead_ms = (unsigned)(nif->net->dead_ns / 1000000),
 		.epfd = nif->epfd,
 		.event = &nif->engine_src, .owner = nif, .up = &net_upcalls,

@@ -153,6 +153,9 @@ static int open_context(const struct net_worker_conf *conf,
 	 * machine for one host */
 	set(config, "TLS", "tcp");
 	set(config, "NET_DEVICES", conf->device);
+	/* else UCX takes the IPv4 address of an interface that has both */
+	if (conf->ipv6 && getenv("UCX_TCP_AF_PRIO") == NULL)
+		set(config, "AF_PRIO", "inet6,inet");
 	/* no hooks into malloc and mmap */
 	set(config, "RCACHE_ENABLE", "n");
 	set(config, "KEEPIDLE", "1s");
