@@ -160,6 +160,146 @@ static void test_no_outage(void **state)
 	assert_int_equal(g_connect.calls, 1);
 }
 
+/* ---- Receives ------------------------------------------------------------ */
+
+static uint32_t reaching(void)
+{
+	return atomic_load(&((struct net_hal *)net_pair.hal->net)->nreaching);
+}
+
+/* a awaits a packet of b, and has sent nothing. */
+static void await_first(void)
+{
+	net_pair_dial(a, b);
+	hal_peer_resume(a->peer);
+	hal_peer_resume(a->peer);
+	assert_int_equal(reaching(), 1);
+}
+
+/* A peer that is dialled only for its awaited packets may answer late, and this
+ * process may lack what it needs, for longer than FI_UNIMEM_NET_DIAL_MS. */
+static void test_awaited(void **state)
+{
+	static const int errors[] = {
+		ETIMEDOUT, ECONNRESET, EADDRNOTAVAIL, EMFILE, ENOBUFS,
+	};
+	struct net_hal *net;
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		struct fault *fault = errors[i] == EMFILE ? &g_socket :
+			&g_connect;
+
+		net = net_pair.hal->net;
+		net->dial_ns = 1;
+		*fault = (struct fault){ .err = errors[i], .left = 6 };
+		await_first();
+		NET_PAIR_UNTIL(a->dead != 0 || fault->left == 0);
+		net->dial_ns = 10000 * MS;	/* for b to accept */
+		NET_PAIR_UNTIL(a->dead != 0 || a->connected == 1);
+		assert_int_equal(a->dead, 0);
+		assert_int_equal(g_lines, 0);
+		assert_int_equal(reaching(), 0);
+		net_pair_teardown(NULL);
+		assert_int_equal(net_pair_setup(NULL), 0);
+	}
+}
+
+/* The same after it was suspended. */
+static void test_awaited_again(void **state)
+{
+	struct net_hal *net = net_pair.hal->net;
+
+	net_pair_talk();
+	net->links_max = 0;
+	NET_PAIR_UNTIL(net_peer(a->peer)->state == NET_SUSPENDED &&
+		       net_peer(b->peer)->state == NET_SUSPENDED);
+	net->links_max = UINT32_MAX;
+	net->dial_ns = 1;
+	g_connect = (struct fault){ .err = ETIMEDOUT, .left = 6 };
+	hal_peer_resume(a->peer);
+	assert_int_equal(reaching(), 1);
+	NET_PAIR_UNTIL(a->dead != 0 || g_connect.left == 0);
+	net->dial_ns = 10000 * MS;		/* for b to accept */
+	NET_PAIR_UNTIL(a->dead != 0 || net_peer(a->peer)->state == NET_UP);
+	assert_int_equal(a->dead, 0);
+	assert_int_equal(reaching(), 0);
+}
+
+/* A host that is not there ends it, but not at once after another reason to
+ * dial again. */
+static void test_awaited_of_no_host(void **state)
+{
+	a->nif->net->dial_ns = 100 * MS;
+	g_connect = (struct fault){ .err = ETIMEDOUT, .left = 6 };
+	await_first();
+	NET_PAIR_UNTIL(g_connect.left == 0);
+	g_connect = (struct fault){ .err = EHOSTUNREACH, .left = 1 };
+	NET_PAIR_UNTIL(a->dead != 0 || a->connected == 1);
+	assert_int_equal(a->dead, 0);
+	net_pair_teardown(NULL);
+	assert_int_equal(net_pair_setup(NULL), 0);
+	a->nif->net->dial_ns = 100 * MS;
+	g_connect = (struct fault){ .err = EHOSTUNREACH, .left = 1000 };
+	await_first();
+	NET_PAIR_UNTIL(a->dead == 1);
+	assert_int_equal(a->dead_status, -EHOSTUNREACH);
+	assert_int_equal(reaching(), 0);
+}
+
+/* Once something is to be sent, the limits of other dials hold, from then on. */
+static void test_awaited_then_used(void **state)
+{
+	uint64_t word = 1;
+
+	a->nif->net->dial_ns = 1;
+	g_connect = (struct fault){ .err = ETIMEDOUT, .left = 1000 };
+	await_first();
+	NET_PAIR_UNTIL(g_connect.calls == 6);
+	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
+				      0), 0);
+	assert_int_equal(reaching(), 0);
+	hal_peer_resume(a->peer);
+	assert_int_equal(reaching(), 0);
+	NET_PAIR_UNTIL(a->dead == 1);
+	assert_int_equal(a->dead_status, -FI_ETIMEDOUT);
+	assert_in_range(g_connect.calls, 6 + 4, 6 + 6);
+}
+
+/* Such connections take descriptors and wait for processes that compute: their
+ * number is bounded. */
+static void test_awaited_bound(void **state)
+{
+	struct net_hal *net = net_pair.hal->net;
+
+	for (uint32_t links = 0; links < 200; links += 100) {
+		net->links_max = links;
+		atomic_store(&net->nreaching, 15);
+		assert_true(hal_if_may_resume(a->hif));
+		atomic_store(&net->nreaching, 16);
+		assert_int_equal(hal_if_may_resume(a->hif), links == 100);
+		atomic_store(&net->nlinks, 84);
+		assert_false(hal_if_may_resume(a->hif));
+		atomic_store(&net->nlinks, 0);
+	}
+	atomic_store(&net->nreaching, 0);
+}
+
+/* A close does not wait for a peer to which nothing was sent. */
+static void test_awaited_and_closed(void **state)
+{
+	struct net_hal *net = net_pair.hal->net;
+	uint64_t since = unm_now_ns();
+	struct net_side c;
+
+	net_side_open(&c);
+	net_pair_dial(&c, b);
+	hal_peer_resume(c.peer);
+	net->dead_ns = 30000 * MS;
+	hal_if_close(c.hif);
+	assert_true(unm_now_ns() - since < 20000 * MS);
+	assert_int_equal(reaching(), 0);
+}
+
 /* ---- Ports --------------------------------------------------------------- */
 
 /* Each dial leaves the choice of its port to connect(), which needs one only
@@ -249,6 +389,12 @@ int main(void)
 		TEST(test_outage_of_suspended),
 		TEST(test_long_outage),
 		TEST(test_no_outage),
+		TEST(test_awaited),
+		TEST(test_awaited_again),
+		TEST(test_awaited_of_no_host),
+		TEST(test_awaited_then_used),
+		TEST(test_awaited_bound),
+		TEST(test_awaited_and_closed),
 		TEST(test_port_of_destination),
 		TEST(test_no_port),
 		TEST(test_no_descriptor_to_dial),

@@ -332,10 +332,22 @@ static inline void hal_peer_wake(struct hal_peer *peer)
 	peer->ops->wake(peer);
 }
 
-/* Connect again to an idle peer whose connection was closed
- * (hal_if.peer_waits), without sending to it, so that its end is noticed. After
- * a former call since which no packet came or went, the peer may stay without a
- * connection for up to 64 seconds. */
+/* May hal_peer_resume() begin one more connection, or does the caller try again
+ * later? Too many of these connections may wait for peers that compute. */
+static inline bool hal_if_may_resume(struct hal_if *hif)
+{
+	return hif->ops->may_resume == NULL || hif->ops->may_resume(hif);
+}
+
+/*
+ * The caller awaits a packet of the peer, sends nothing to it, and has to be
+ * notified of its end. Connect again to an idle peer whose connection was
+ * closed (hal_if.peer_waits). After a former call since which no packet came or
+ * went, the peer may stay without a connection for up to 64 seconds.
+ * Until the caller sends to it, such a connection, or the first one that
+ * hal_connect_host() began just before, does not end the peer because the peer
+ * answers late or this process has no descriptor: the HAL dials again.
+ */
 static inline void hal_peer_resume(struct hal_peer *peer)
 {
 	if (peer->ops->resume != NULL)

@@ -338,6 +338,8 @@ struct hal_ops {
 	void (*wake)(struct hal_peer *peer);
 	/* NULL: the backend does not suspend peers */
 	void (*resume)(struct hal_peer *peer);
+	/* NULL if resume is */
+	bool (*may_resume)(struct hal_if *hif);
 	/* called only where tx.cells, tx.space or rx.back is NULL; a wide
 	 * packet has more than caps.pkt_payload bytes */
 	int (*pkt_send)(struct hal_peer *peer, uint64_t head,

@@ -341,6 +341,11 @@ static int net_arm(struct hal_if *hif)
 	return 0;
 }
 
+static bool net_may_resume(struct hal_if *hif)
+{
+	return net_peers_reach(net_if(hif)->net);
+}
+
 static void net_dump(struct hal_if *hif, FILE *out)
 {
 	struct net_if *nif = net_if(hif);
@@ -394,6 +399,7 @@ static void override(struct hal_ops *ops)
 	ops->connect = net_connect;
 	ops->connect_host = net_connect_host;
 	ops->pump = net_pump;
+	ops->may_resume = net_may_resume;
 	ops->mem_alloc = net_mem_alloc;
 	ops->mem_adopt = net_mem_adopt;
 	ops->mem_free = net_mem_free;

@@ -250,6 +250,7 @@ void net_peer_unlink(struct net_peer *peer)
 		atomic_fetch_sub_explicit(&peer->nif->net->nlinks, 1,
 					  memory_order_relaxed);
 	peer->counted = false;
+	net_peer_reached(peer);
 	peer->out = NULL;
 	if (link != NULL)
 		peer->nif->engine->disconnect(link, peer->silent ?
@@ -331,21 +332,33 @@ static bool is_passing(int status)
 	return status == 0;
 }
 
+/* Is the host of the peer, as far as the kernel knows, not there? */
+static bool is_outage(int status)
+{
+	return status == -ENETUNREACH || status == -EHOSTUNREACH ||
+		status == -ENETDOWN;
+}
+
 /*
  * A connection that this side began has ended before frames could be sent. If
  * the reason may pass, it is tried again for a while. The number of attempts
- * counts too: this process may compute between them.
+ * counts too: this process may compute between them. For a receive alone it is
+ * tried for as long as the receive waits, because many receivers may fill the
+ * backlog of one sender that computes: only an outage ends the peer.
  */
 static void dial_failed(struct net_peer *peer, int status)
 {
 	int shift = peer->tries < REDIAL_SHIFT ? peer->tries : REDIAL_SHIFT;
+	bool endless = peer->reaching && !is_outage(status);
 	uint64_t now = unm_now_ns();
 
 	peer->state = NET_DIALLING;
-	if (peer->tries == 0)
+	if (endless)
+		peer->dial_by = 0;	/* an outage begins its time */
+	else if (peer->tries == 0 || peer->dial_by == 0)
 		peer->dial_by = now + peer->nif->net->dial_ns;
 	if (is_passing(status) &&
-	    (now < peer->dial_by || peer->tries < DIALS_MIN)) {
+	    (endless || now < peer->dial_by || peer->tries < DIALS_MIN)) {
 		peer->tries++;
 		peer->redial = now + (REDIAL_NS << shift);
 		return;
@@ -526,7 +539,9 @@ void net_dial(struct net_peer *peer)
 	}
 	conn->dialled = true;
 	conn->waiting = true;
-	conn->deadline = unm_now_ns() + nif->net->dead_ns;
+	/* the kernel needs longer to find that a host is not there */
+	conn->deadline = unm_now_ns() + nif->net->dead_ns +
+		(peer->reaching ? nif->net->dial_ns : 0);
 	conn->peer = peer;
 	peer->conn = conn;
 	net_host_name(&nif->hif->addr, &nif->host, self);

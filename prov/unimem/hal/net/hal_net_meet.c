@@ -364,6 +364,7 @@ static void peer_up(struct net_peer *peer)
 	peer->met = true;
 	peer->contested = false;
 	peer->tries = 0;
+	net_peer_reached(peer);
 	net_suspend_not(peer);
 	if (peer->p.tx.open && first)
 		net_peer_event(peer, HAL_EV_CONNECTED, 0);

@@ -150,9 +150,10 @@ void net_peers_tick(struct net_if *nif, uint64_t now)
 /* Has the peer all that was accepted for it, or will never have it? */
 static bool settled(const struct net_peer *peer)
 {
-	return !live(peer) || (peer->cur == NULL && peer->back_dirty == 0 &&
-			       unm_list_empty(&peer->queue) &&
-			       peer->s.acked == peer->s.sent);
+	return !live(peer) || peer->reaching ||
+		(peer->cur == NULL && peer->back_dirty == 0 &&
+		 unm_list_empty(&peer->queue) &&
+		 peer->s.acked == peer->s.sent);
 }
 
 static bool all_settled(struct net_if *nif, const struct net_peer *only)
@@ -347,18 +348,31 @@ static void net_wake(struct hal_peer *hp)
 	net_flush(peer, 0);
 }
 
+/* Is the peer dialled for the first time, without a packet that waits? */
+static bool unsent(const struct net_peer *peer)
+{
+	return peer->state == NET_DIALLING && !peer->met &&
+		peer->p.rx.cells == NULL && peer->p.tx.next ==
+		(uint64_t)peer->nif->hif->hal->params.seq_start;
+}
+
 /* The caller awaits a packet of the peer. Peers that have too many connections
  * suspend it again and again: then it is dialled more and more seldom. */
 static void net_resume(struct hal_peer *hp)
 {
 	struct net_peer *peer = net_peer(hp);
 
-	if (!live(peer) || peer->state != NET_SUSPENDED ||
-	    net_forked(peer->nif) || unm_now_ns() < peer->resume_at)
+	if (!live(peer) || net_forked(peer->nif))
 		return;
-	if (peer->resumes < RESUME_SHIFT)
-		peer->resumes++;
-	net_peer_resume(peer);
+	if (unsent(peer)) {
+		net_peer_reach(peer);
+	} else if (peer->state == NET_SUSPENDED &&
+		   unm_now_ns() >= peer->resume_at) {
+		if (peer->resumes < RESUME_SHIFT)
+			peer->resumes++;
+		net_peer_resume(peer);
+		net_peer_reach(peer);
+	}
 }
 
 /* Nothing of another host is mapped here. */

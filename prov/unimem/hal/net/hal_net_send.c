@@ -96,6 +96,9 @@ static void finish(struct net_peer *peer, uint32_t flags)
 	if (peer->state != NET_UP) {
 		unm_list_append(&peer->queue, &frame->link);
 		peer->nqueue++;
+		if (peer->reaching)
+			peer->tries = 0;	/* these did not count */
+		net_peer_reached(peer);
 		return;
 	}
 	if (flags & NET_F_ASK)

@@ -15,6 +15,9 @@
 #include "util/unm_clock.h"
 #include "util/unm_random.h"
 
+#define REACH_MIN	16		/* connections for awaited packets that
+					 * may be made at once in any case */
+
 /* ---- The table of peers -------------------------------------------- */
 
 struct net_peer *net_peer_find(struct net_if *nif, const struct hal_addr *addr)
@@ -126,6 +129,38 @@ void net_peer_resume(struct net_peer *peer)
 	peer->nif->dial_due = true;
 	net_peer_used(peer);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_NET_RESUMED);
+}
+
+void net_peer_reach(struct net_peer *peer)
+{
+	if (!peer->reaching)
+		/* relaxed: a number, which orders nothing */
+		atomic_fetch_add_explicit(&peer->nif->net->nreaching, 1,
+					  memory_order_relaxed);
+	peer->reaching = true;
+}
+
+void net_peer_reached(struct net_peer *peer)
+{
+	if (peer->reaching)
+		/* relaxed: as above */
+		atomic_fetch_sub_explicit(&peer->nif->net->nreaching, 1,
+					  memory_order_relaxed);
+	peer->reaching = false;
+}
+
+/* Peers that compute do not answer, so that their number has to be bounded. A
+ * few more than there are free links: peers whose link was suspended need them,
+ * too. */
+bool net_peers_reach(const struct net_hal *net)
+{
+	/* relaxed: as above */
+	uint32_t n = atomic_load_explicit(&net->nreaching,
+					  memory_order_relaxed);
+
+	return n < REACH_MIN ||
+		n + atomic_load_explicit(&net->nlinks, memory_order_relaxed) <
+		net->links_max;
 }
 
 uint64_t net_peer_identity(const struct net_peer *peer)

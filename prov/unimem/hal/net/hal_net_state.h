@@ -55,6 +55,13 @@ void net_peer_used(struct net_peer *peer);
 /* A suspended peer is to be connected again, soon. */
 void net_peer_resume(struct net_peer *peer);
 
+/* A peer is being connected that has nothing to be sent, or not any more. */
+void net_peer_reach(struct net_peer *peer);
+void net_peer_reached(struct net_peer *peer);
+
+/* May one more peer be connected so? */
+bool net_peers_reach(const struct net_hal *net);
+
 /* The 48 bits that name this peer to all receivers. */
 uint64_t net_peer_identity(const struct net_peer *peer);
 

@@ -69,6 +69,8 @@ struct net_hal {
 					 * of descriptors */
 	_Atomic uint32_t nlinks;	/* of all interfaces: peers with a link
 					 * that is not being suspended */
+	_Atomic uint32_t nreaching;	/* of all interfaces: peers with
+					 * net_peer.reaching */
 };
 
 enum net_src_kind {
@@ -177,6 +179,8 @@ struct net_peer {
 	bool counted;			/* in net_hal.nlinks */
 	bool met;			/* it was in state NET_UP: session is
 					 * set */
+	bool reaching;			/* it is being connected for its awaited
+					 * packets only: nothing is to be sent */
 	bool link_failed;		/* in NET_SUSPENDING: the engine says
 					 * so */
 	bool contested;			/* begun_anew(): another object of
