@@ -207,6 +207,7 @@ UNIT_TESTS = \
 	test/unit/test_pressure \
 	test/unit/test_launcher \
 	test/unit/test_backlog \
+	test/unit/test_reach \
 	test/unit/test_receive \
 	test/unit/test_regions \
 	test/unit/test_regs \

@@ -14,7 +14,7 @@
 static bool unm_named_room(struct unm_named *named, uint64_t src)
 {
 	uint64_t slots = named->slots ? named->slots : UNM_NAMED_MIN;
-	uint32_t *count;
+	struct unm_named_entry *entry;
 
 	if (src < named->slots)
 		return true;
@@ -22,12 +22,12 @@ static bool unm_named_room(struct unm_named *named, uint64_t src)
 		return false;
 	while (slots <= src)
 		slots *= 2;
-	count = realloc(named->count, slots * sizeof(*count));
-	if (count == NULL)
+	entry = realloc(named->entry, slots * sizeof(*entry));
+	if (entry == NULL)
 		return false;
-	memset(count + named->slots, 0,
-	       (slots - named->slots) * sizeof(*count));
-	named->count = count;
+	memset(entry + named->slots, 0,
+	       (slots - named->slots) * sizeof(*entry));
+	named->entry = entry;
 	named->slots = (uint32_t)slots;
 	return true;
 }
@@ -47,23 +47,24 @@ void unm_named_more(struct unm_named *named, uint64_t src)
 		named->all = true;
 		return;
 	}
-	named->sources += named->count[src]++ == 0;
+	named->sources += named->entry[src].recvs++ == 0;
 }
 
 void unm_named_less(struct unm_named *named, uint64_t src)
 {
 	if (!unm_named_source(src) || named->all)
 		return;
-	named->sources -= --named->count[src] == 0;
+	named->sources -= --named->entry[src].recvs == 0;
 }
 
 bool unm_named_find(const struct unm_named *named, uint64_t src)
 {
-	return named->all || (src < named->slots && named->count[src] != 0);
+	return named->all ||
+		(src < named->slots && named->entry[src].recvs != 0);
 }
 
 void unm_named_clear(struct unm_named *named)
 {
-	free(named->count);
+	free(named->entry);
 	memset(named, 0, sizeof(*named));
 }

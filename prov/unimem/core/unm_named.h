@@ -14,11 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct unm_named_entry {
+	uint32_t recvs : 31;		/* receives that name the source */
+	uint32_t known : 1;		/* for the use of unm_reach.c */
+};
+
 /* Part of an endpoint, zeroed at first. Its matching queues count in it. */
 struct unm_named {
-	uint32_t *count;		/* by source: receives that name it */
-	uint32_t slots;			/* entries of count */
-	uint32_t sources;		/* entries that are not 0 */
+	struct unm_named_entry *entry;	/* by source */
+	uint32_t slots;			/* entries */
+	uint32_t sources;		/* entries with receives */
 	bool all;			/* there was no memory for an entry: any
 					 * source may be named, for good */
 };

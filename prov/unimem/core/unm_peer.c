@@ -254,9 +254,7 @@ int unm_peer_connect(struct unm_peer *peer)
 	return ret;
 }
 
-/* The object of the peer with the address of index dest; connects. */
-static int unm_peer_of_index(struct unm_ep *ep, fi_addr_t dest,
-			     struct unm_peer **out)
+int unm_peer_find(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **out)
 {
 	struct hal_peer *hp;
 	struct unm_peer *peer;
@@ -297,7 +295,7 @@ static int unm_peer_open_new(struct unm_ep *ep, fi_addr_t dest,
 	if (first != dest && entry[first].addr.nonce == entry[dest].addr.nonce)
 		ret = unm_peer_open(ep, first, out);
 	else
-		ret = unm_peer_of_index(ep, dest, out);
+		ret = unm_peer_find(ep, dest, out);
 	if (ret == 0)
 		ret = unm_peer_connect(*out);
 	if (ret != 0)

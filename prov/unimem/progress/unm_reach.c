@@ -8,7 +8,9 @@
  * receive that names it would wait for ever. So the endpoint connects to it
  * within a second: the dial fails if the peer has ended, and progress tears the
  * peer down as any other. Most messages come sooner, with a connection of the
- * sender's, so that posting a receive connects nothing itself.
+ * sender's, so that posting a receive connects nothing itself. A source that
+ * computes answers late: the HAL bounds how many connections are being made,
+ * and the other sources have to wait.
  */
 #include <string.h>
 
@@ -36,22 +38,56 @@ static bool unm_reach_far(const struct unm_ep *ep, uint32_t index)
 				       sizeof(host->id)) != 0;
 }
 
-static bool unm_reach_dead(const struct unm_ep *ep, uint32_t index)
+/* Begin to connect to the sources that have no object of a peer. */
+static void unm_reach_new(struct unm_ep *ep)
 {
-	return index < ep->peer_slots && ep->peer_of[index] != NULL &&
-		ep->peer_of[index]->hp == NULL;
+	struct unm_named *named = &ep->named;
+	uint32_t n = named->slots < ep->av->count ? named->slots :
+		ep->av->count;
+	struct unm_peer *peer;
+
+	unm_list_for_each(pos, &ep->peers) {
+		fi_addr_t index = unm_container(pos, struct unm_peer,
+						all)->fi_addr;
+
+		if (index < named->slots)
+			named->entry[index].known = true;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		bool known = named->entry[i].known;
+
+		named->entry[i].known = false;
+		/* a source that cannot be connected to is tried again */
+		if (named->entry[i].recvs != 0 && !known &&
+		    unm_reach_far(ep, i) && hal_if_may_resume(ep->hif) &&
+		    unm_peer_find(ep, i, &peer) == 0)
+			hal_peer_resume(peer->hp);
+	}
+}
+
+/* Connect again to sources that are suspended. */
+static void unm_reach_again(struct unm_ep *ep)
+{
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+
+		if (peer->hp == NULL || peer->hp->host == NULL ||
+		    !unm_named_find(&ep->named, peer->fi_addr))
+			continue;
+		if (!hal_if_may_resume(ep->hif)) {
+			/* it is the first one next time: the head of the list
+			 * moves in front of it */
+			unm_list_remove(&ep->peers);
+			unm_list_append(pos, &ep->peers);
+			return;
+		}
+		hal_peer_resume(peer->hp);
+	}
 }
 
 void unm_reach_all(struct unm_ep *ep)
 {
-	uint32_t n = ep->named.slots < ep->av->count ? ep->named.slots :
-		ep->av->count;
-	struct unm_peer *peer;
-
-	for (uint32_t i = 0; i < n; i++)
-		/* a peer that cannot be opened now is tried again */
-		if (ep->named.count[i] != 0 && unm_reach_far(ep, i) &&
-		    !unm_reach_dead(ep, i) &&
-		    unm_peer_open(ep, i, &peer) == 0)
-			hal_peer_resume(peer->hp);
+	unm_reach_new(ep);
+	unm_reach_again(ep);
 }

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_reach.c - which peers on other hosts an endpoint connects to because
+ * receives name them (progress/unm_reach.c). The HAL is one of the test, which
+ * counts what it is asked for.
+ */
+#include "core/unm_av_table.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_peer.h"
+#include "hal/hal.h"
+#include "lib/unit.h"
+#include "progress/unm_reach.h"
+
+#define N	40			/* addresses */
+#define SLOTS	16			/* connections that may be made */
+
+static struct unm_ep g_ep;
+static struct unm_av g_av;
+static struct unm_av_entry g_entry[N];
+static struct hal_host g_host[N], g_self;
+static struct hal_if g_hif;
+static struct hal_ops g_ops;
+static struct hal_peer g_peer[N];
+static unsigned g_dials[N], g_resumes[N], g_left;
+
+static int dial(struct hal_if *hif, const struct hal_addr *to,
+		const struct hal_host *host, struct hal_peer **out)
+{
+	struct hal_peer *peer = &g_peer[to->iface];
+
+	assert_true(hif->ops->may_resume(hif));
+	g_dials[to->iface]++;
+	peer->hif = hif;
+	peer->ops = &g_ops;
+	peer->addr = *to;
+	peer->host = host;
+	*out = peer;
+	return 0;
+}
+
+static void resume(struct hal_peer *peer)
+{
+	assert_true(g_left != 0);
+	g_left--;
+	g_resumes[peer->addr.iface]++;
+}
+
+static bool may_resume(struct hal_if *hif)
+{
+	return g_left != 0;
+}
+
+static int setup(void **state)
+{
+	memset(&g_ep, 0, sizeof(g_ep));
+	memset(&g_av, 0, sizeof(g_av));
+	memset(g_peer, 0, sizeof(g_peer));
+	memset(g_dials, 0, sizeof(g_dials));
+	memset(g_resumes, 0, sizeof(g_resumes));
+	g_self.id[0] = 99;
+	g_ops.connect_host = dial;
+	g_ops.resume = resume;
+	g_ops.may_resume = may_resume;
+	g_hif.ops = &g_ops;
+	g_hif.host = &g_self;
+	for (uint32_t i = 0; i < N; i++) {
+		g_entry[i] = (struct unm_av_entry){
+			.addr = { .version = HAL_ADDR_VERSION, .iface = i,
+				  .nonce = 1 + i },
+			.first = i, .valid = true,
+		};
+		g_host[i] = (struct hal_host){ .port = 1, .id = { 1 } };
+	}
+	g_av.entry = g_entry;
+	g_av.host = g_host;
+	g_av.count = N;
+	g_ep.av = &g_av;
+	g_ep.hif = &g_hif;
+	g_ep.stats = &g_ep.no_page;
+	unm_list_init(&g_ep.peers);
+	unm_list_init(&g_ep.unresolved);
+	g_left = SLOTS;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	while (!unm_list_empty(&g_ep.peers))
+		unm_peer_delete(unm_container(g_ep.peers.next, struct unm_peer,
+					      all));
+	unm_named_clear(&g_ep.named);
+	return 0;
+}
+
+static unsigned reached(const unsigned *times)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < N; i++)
+		n += times[i] != 0;
+	return n;
+}
+
+static void name_all(void)
+{
+	for (uint32_t i = 0; i < N; i++)
+		unm_named_more(&g_ep.named, i);
+}
+
+/* No more connections are begun than the HAL allows, and all peers have their
+ * turn: to be connected for the first time, and again. */
+static void test_bounded(void **state)
+{
+	name_all();
+	for (unsigned pass = 1; pass <= 3; pass++) {
+		g_left = SLOTS;
+		unm_reach_all(&g_ep);
+		assert_int_equal(reached(g_dials), pass < 3 ? pass * SLOTS : N);
+	}
+	memset(g_resumes, 0, sizeof(g_resumes));
+	for (int pass = 0; pass < 3; pass++) {
+		g_left = SLOTS;
+		unm_reach_all(&g_ep);
+		assert_int_equal(g_left, 0);
+	}
+	assert_int_equal(reached(g_resumes), N);
+	for (int i = 0; i < N; i++)
+		assert_int_equal(g_dials[i], 1);
+}
+
+/* The first operation with such a peer has to send HELLO. */
+static void test_without_hello(void **state)
+{
+	unm_named_more(&g_ep.named, 5);
+	unm_reach_all(&g_ep);
+	assert_int_equal(g_dials[5], 1);
+	assert_int_equal(reached(g_dials), 1);
+	assert_int_not_equal(g_resumes[5], 0);
+	assert_int_equal(g_ep.peer_slots, 0);
+	assert_false(((struct unm_peer *)g_peer[5].user)->hello_sent);
+}
+
+/* Not connected to: a peer of this host, any holder of an interface, an index
+ * that was removed, a peer that is dead, one that no receive names. */
+static void test_others(void **state)
+{
+	struct unm_peer *dead;
+
+	g_host[0] = g_self;
+	g_host[0].port = 1;
+	g_host[1] = (struct hal_host){ 0 };
+	g_entry[2].addr.nonce = HAL_ADDR_ANY;
+	g_entry[3].valid = false;
+	assert_int_equal(unm_peer_find(&g_ep, 4, &dead), 0);
+	dead->hp = NULL;
+	for (uint32_t i = 0; i < 7; i++)
+		unm_named_more(&g_ep.named, i);
+	unm_named_less(&g_ep.named, 5);
+	unm_reach_all(&g_ep);
+	assert_int_equal(g_dials[4], 1);	/* by this test */
+	assert_int_equal(g_dials[6], 1);
+	assert_int_equal(reached(g_dials), 2);
+	assert_int_equal(reached(g_resumes), 1);
+}
+
+#define TEST(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+UNIT_MAIN(
+	TEST(test_bounded),
+	TEST(test_without_hello),
+	TEST(test_others),
+)
