@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ struct fault {
 	int err, left;
 	unsigned calls;
 };
-static struct fault g_connect, g_bind, g_socket, g_accept;
+static struct fault g_connect, g_bind, g_socket, g_accept, g_epoll;
 static bool g_bound;			/* a socket that dials has a port */
 
 /* Does this call fail? Then errno is set. */
@@ -53,6 +54,14 @@ int accept4(int fd, struct sockaddr *from, socklen_t *len, int flags)
 	if (fails(&g_accept))
 		return -1;
 	return (int)syscall(SYS_accept4, fd, from, len, flags);
+}
+
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+{
+	if (op != EPOLL_CTL_DEL && net_pair.b.nif != NULL &&
+	    fd == net_pair.b.nif->listen.fd && fails(&g_epoll))
+		return -1;
+	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
 }
 
 int bind(int fd, const struct sockaddr *at, socklen_t len)
@@ -92,6 +101,7 @@ static int setup(void **state)
 	int ret = net_pair_setup(state);
 
 	g_connect = g_bind = g_socket = g_accept = (struct fault){ 0 };
+	g_epoll = (struct fault){ 0 };
 	g_bound = false;
 	g_logged[0] = '\0';
 	g_lines = 0;
@@ -379,6 +389,48 @@ static void test_descriptor_of_another(void **state)
 	NET_PAIR_UNTIL(a->connected == 1);
 }
 
+/* ... also outside of hal_if_service(), and if no peer is left, which would wake
+ * a sleeper now and then. */
+static void test_descriptor_of_freed(void **state)
+{
+	struct pollfd pfd = { hal_if_fd(b->hif), POLLIN, 0 };
+	struct net_side c;
+
+	net_pair_talk();
+	net_side_open(&c);
+	g_accept = (struct fault){ .err = EMFILE, .left = 1 };
+	net_pair_dial(&c, b);
+	NET_PAIR_DO_UNTIL(net_side_pump(b), g_accept.left == 0);
+	b->nif->net->dead_ns = 1;
+	b->nif->accept_at = UINT64_MAX;
+	hal_peer_free(b->peer);
+	b->peer = NULL;
+	NET_PAIR_DO_UNTIL(, hal_if_arm(b->hif) == 0);
+	assert_int_equal(poll(&pfd, 1, NET_PAIR_PATIENCE * 1000), 1);
+	hal_if_disarm(b->hif);
+	NET_PAIR_DO_UNTIL(net_side_pump(b), b->nif->nhalf == 1);
+	hal_if_close(c.hif);
+}
+
+/* The listener cannot be polled again for want of memory in the kernel. */
+static void test_no_memory_to_listen(void **state)
+{
+	struct pollfd pfd = { hal_if_fd(b->hif), POLLIN, 0 };
+
+	g_accept = (struct fault){ .err = EMFILE, .left = 1 };
+	net_pair_dial(a, b);
+	NET_PAIR_UNTIL(g_accept.left == 0);
+	g_epoll = (struct fault){ .err = ENOMEM, .left = 2 };
+	NET_PAIR_UNTIL(g_epoll.left == 0);
+	while (!b->nif->listening) {
+		NET_PAIR_DO_UNTIL(, hal_if_arm(b->hif) == 0);
+		assert_int_equal(poll(&pfd, 1, NET_PAIR_PATIENCE * 1000), 1);
+		hal_if_disarm(b->hif);
+		net_side_pump(b);
+	}
+	NET_PAIR_UNTIL(a->connected == 1);
+}
+
 #define TEST(f)								\
 	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
 
@@ -400,6 +452,8 @@ int main(void)
 		TEST(test_no_descriptor_to_dial),
 		TEST(test_no_descriptor_to_accept),
 		TEST(test_descriptor_of_another),
+		TEST(test_descriptor_of_freed),
+		TEST(test_no_memory_to_listen),
 	};
 
 	hal_log_set(keep_log);

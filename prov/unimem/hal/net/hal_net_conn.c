@@ -121,8 +121,10 @@ static void listen_again(struct net_if *nif)
 		return;
 	if (!on)
 		epoll_ctl(nif->epfd, EPOLL_CTL_DEL, nif->listen.fd, NULL);
-	else if (watch(nif, &nif->listen, EPOLLIN) != 0)
+	else if (watch(nif, &nif->listen, EPOLLIN) != 0) {
+		nif->accept_at = unm_now_ns() + ACCEPT_NS;
 		return;
+	}
 	nif->listening = on;
 }
 
@@ -225,7 +227,8 @@ static void conn_end(struct net_conn *conn, bool shut)
 		shutdown(conn->src.fd, SHUT_RDWR);
 	}
 	close(conn->src.fd);
-	nif->accept_at = 0;		/* its descriptor is free */
+	if (nif->accept_at != 0)	/* its descriptor is free: the next */
+		nif->accept_at = 1;	/* tick, for which the timer wakes */
 	conn->src.fd = -1;
 	if (conn->peer != NULL)
 		conn->peer->conn = NULL;
