@@ -26,7 +26,7 @@
 #include "util/unm_clock.h"
 
 #define REST_MAX	4096		/* calls of the engine before an end */
-#define RESUME_SHIFT	6		/* of net_peer.resumes: 64 s */
+#define RESUME_MAX	7		/* of net_peer.resumes: 64 s */
 
 static bool live(const struct net_peer *peer)
 {
@@ -368,7 +368,7 @@ static void net_resume(struct hal_peer *hp)
 		net_peer_reach(peer);
 	} else if (peer->state == NET_SUSPENDED &&
 		   unm_now_ns() >= peer->resume_at) {
-		if (peer->resumes < RESUME_SHIFT)
+		if (peer->resumes < RESUME_MAX)
 			peer->resumes++;
 		net_peer_resume(peer);
 		net_peer_reach(peer);
