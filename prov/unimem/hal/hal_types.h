@@ -243,11 +243,13 @@ struct hal_if {
 	/* The caller sets it. Does it wait for anything of this peer, of whose
 	 * end it has to be notified? Connections to idle peers on other hosts
 	 * may be closed unless it does (docs/net.md, section 10). NULL: it
-	 * does. hal_if_service() and hal_if_pump() call it. */
+	 * does. Any function that makes progress may call it, until
+	 * hal_peer_free() of the peer returns. */
 	bool (*peer_waits)(struct hal_peer *peer);
 	/* The caller sets it. Does it wait for a packet of this peer, which
 	 * otherwise is idle? Such peers keep their connection while others are
-	 * idle, unless they ask to close it. NULL: it does not. */
+	 * idle, unless they ask to close it. NULL: it does not. Called as
+	 * peer_waits. */
 	bool (*peer_awaited)(struct hal_peer *peer);
 	void *page;			/* public page (HAL_PAGE_BYTES), which
 					 * processes of this user may read */
