@@ -269,6 +269,50 @@ static void test_user_awaits(void **state)
 	hal_if_close(c.hif);
 }
 
+/* Connect a new side to another one; all frames are acknowledged. */
+static void open_idle(struct net_side *c, struct net_side *to)
+{
+	unsigned inbound = to->inbound, connected = c->connected;
+
+	net_pair_dial(c, to);
+	NET_PAIR_DO_UNTIL({ net_side_pump(c); net_side_pump(to); },
+			  c->connected == connected + 1 &&
+			  to->inbound == inbound + 1);
+	net_flush(net_peer(c->peer), NET_F_ASK);
+	NET_PAIR_DO_UNTIL({ net_side_pump(c); net_side_pump(to); },
+			  acknowledged(c->peer));
+}
+
+static const struct hal_peer *g_awaited;
+
+static bool is_awaited(struct hal_peer *peer)
+{
+	return peer == g_awaited;
+}
+
+/* A process that is stopped does not acknowledge a frame. It does not delay
+ * others that are awaited. */
+static void test_no_answer_delays_nobody(void **state)
+{
+	struct net_side c;
+	uint64_t since;
+
+	net_side_open(&c);
+	open_idle(&c, a);
+	hal_rx_back(c.peer, 1, 1);
+	open_idle(&c, b);
+	g_awaited = c.peer;
+	c.hif->peer_awaited = is_awaited;
+	limit(3);
+	since = unm_now_ns();
+	NET_PAIR_DO_UNTIL(net_side_pump(&c), links() == 3);
+	assert_true(unm_now_ns() - since >= 99000000);
+	assert_int_equal(state_of(&c), NET_SUSPENDING);
+	limit(UINT32_MAX);
+	c.nif->net->dead_ns = 1;
+	hal_if_close(c.hif);
+}
+
 /* A peer that refuses is asked more and more seldom, until data comes. */
 static void test_refused_often(void **state)
 {
@@ -763,6 +807,7 @@ int main(void)
 		NET_PAIR_TEST(test_stopped),
 		NET_PAIR_TEST(test_refused),
 		NET_PAIR_TEST(test_refused_often),
+		NET_PAIR_TEST(test_no_answer_delays_nobody),
 		NET_PAIR_TEST(test_frame_under_way),
 		NET_PAIR_TEST(test_crossed_under_way),
 		NET_PAIR_TEST(test_crossed_arm),

@@ -25,6 +25,8 @@
 #define AGAIN_NS	UINT64_C(10000000)	/* until a peer that refused is
 						 * asked again */
 #define AGAIN_SHIFT	7			/* doubles up to 1.28 s */
+#define ACK_NS		UINT64_C(100000000)	/* a process that runs has
+						 * acknowledged a frame then */
 #define RESUME_NS	UINT64_C(1000000000)	/* until hal_peer_resume() dials
 						 * a second time; then doubles */
 #define LINK_FDS	3			/* descriptors of a link: of its
@@ -115,15 +117,25 @@ static void send_counts(struct net_peer *peer, enum net_ctl_type type)
 	net_conn_send(peer->conn, &msg, sizeof(msg.bye));
 }
 
+/* Wait for an acknowledgement of all frames. False: the peer does not answer,
+ * as a process that is stopped. */
+static bool answers(struct net_peer *peer, uint64_t now)
+{
+	if (peer->asked < peer->s.sent)
+		net_flush(peer, NET_F_ASK);
+	if (peer->ack_seq != peer->s.sent) {
+		peer->ack_seq = peer->s.sent;
+		peer->ack_by = now + ACK_NS;
+	}
+	return now < peer->ack_by;
+}
+
 /* Propose to suspend a peer. False: frames to it have to be acknowledged
  * first, as one would come after the proposal of a peer that proposes, too. */
 static bool propose(struct net_peer *peer, uint64_t now)
 {
-	if (peer->s.acked != peer->s.sent) {
-		if (peer->asked < peer->s.sent)
-			net_flush(peer, NET_F_ASK);
+	if (peer->s.acked != peer->s.sent)
 		return false;
-	}
 	send_counts(peer, NET_CTL_SUSPEND);
 	peer->state = NET_SUSPENDING;
 	peer->suspend_at = now + (AGAIN_NS << peer->keeps);
@@ -134,7 +146,8 @@ static bool propose(struct net_peer *peer, uint64_t now)
 
 /* Suspend those idle peers that are awaited, or those that are not, until there
  * are not too many links. True: there will not be once frames to some of the
- * peers are acknowledged, or it is so already. */
+ * peers are acknowledged, or it is so already. A peer that does not answer is
+ * left out: it must not delay the others. */
 static bool suspend_some(struct net_if *nif, uint64_t now, bool which)
 {
 	bool soon = false;
@@ -148,7 +161,7 @@ static bool suspend_some(struct net_if *nif, uint64_t now, bool which)
 		    awaited(peer) != which)
 			continue;
 		if (!propose(peer, now))
-			soon = true;
+			soon |= answers(peer, now);
 		else if (!too_many(nif->net))
 			return true;
 	}

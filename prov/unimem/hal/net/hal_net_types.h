@@ -188,6 +188,10 @@ struct net_peer {
 	uint8_t session[NET_SECRET];
 	uint64_t suspend_at;		/* ns: when to propose it again */
 	uint8_t keeps;			/* refusals since the last data */
+	uint64_t ack_seq;		/* frame whose acknowledgement a
+					 * proposal waits for */
+	uint64_t ack_by;		/* ns: the proposals to awaited peers
+					 * wait for it until then */
 	uint8_t resumes;		/* calls of hal_peer_resume() since the
 					 * last data that dialled */
 	uint64_t resume_at;		/* ns: such calls do nothing before */
