@@ -176,6 +176,7 @@ void net_linger(struct net_if *nif, struct net_peer *only)
 {
 	uint64_t now = unm_now_ns(), end = now + nif->net->dead_ns;
 
+	nif->lingers = true;
 	net_progress(nif);
 	net_flush_later(nif);
 	while (!all_settled(nif, only) && now < end) {
@@ -209,6 +210,7 @@ void net_peer_drop(struct net_peer *peer, bool orderly)
 	if (orderly && live(peer)) {
 		net_linger(nif, peer);
 		net_meet_bye(peer, NET_CTL_LEAVE);
+		nif->lingers = false;
 	}
 	net_dma_cancel(peer);
 	disconnect(peer);

@@ -85,7 +85,8 @@ static bool idle(struct net_peer *peer)
 	const struct hal_rx *rx = &peer->p.rx;
 	const struct hal_if *hif = peer->nif->hif;
 
-	return hif->peer_waits != NULL && !hif->peer_waits(&peer->p) &&
+	return !peer->nif->lingers &&
+		hif->peer_waits != NULL && !hif->peer_waits(&peer->p) &&
 		peer->cur == NULL && peer->back_dirty == 0 &&
 		unm_list_empty(&peer->queue) && peer->s.kept == 0 &&
 		!net_dma_busy(peer) &&
@@ -213,7 +214,8 @@ int net_suspend_input(struct net_peer *peer, const struct net_bye *msg,
 	if (peer->state == NET_SUSPENDING) {	/* it agrees, or proposes too */
 		if (!equal)
 			return -EPROTO;
-	} else if (!equal || !idle(peer)) {
+	} else if (!equal || !idle(peer) || peer->conn->nin != 0) {
+		/* BYE or LEAVE follows, without waiting for the answer */
 		net_conn_send(peer->conn, &keep, sizeof(keep.ctl));
 		return 0;
 	} else {

@@ -271,6 +271,8 @@ struct net_if {
 	struct unm_list active;		/* peers that need calls now and then,
 					 * the least recently used first */
 	bool dial_due;			/* a peer has redial set to the past */
+	bool lingers;			/* in net_linger(), or BYE or LEAVE
+					 * follows: no peer is suspended */
 	struct net_peer **slot;		/* by number; NULL: free */
 	uint32_t nslots, npeers;
 	uint32_t ndying;
