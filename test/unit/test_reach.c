@@ -163,10 +163,57 @@ static void test_others(void **state)
 	assert_int_equal(reached(g_resumes), 1);
 }
 
+/* A pass is made once a second. But a sleep without an end would wait for ever
+ * for a source that is named after the pass, and to which nothing connects. */
+static void test_before_sleep(void **state)
+{
+	const uint64_t second = 1000000000, now = 5 * second;
+
+	g_host[0] = g_self;
+	g_host[0].port = 1;
+	unm_named_more(&g_ep.named, 0);
+	unm_reach(&g_ep, now);
+	unm_named_more(&g_ep.named, 6);
+	unm_reach(&g_ep, now + second - 1);
+	assert_int_equal(g_dials[6], 0);
+	unm_reach_before_sleep(&g_ep, now + second - 1);
+	assert_int_equal(g_dials[6], 1);
+	unm_named_more(&g_ep.named, 6);
+	g_resumes[6] = 0;
+	unm_reach_before_sleep(&g_ep, now + second);
+	assert_int_equal(g_resumes[6], 0);
+	unm_reach(&g_ep, now + 2 * second);
+	assert_int_not_equal(g_resumes[6], 0);
+}
+
+/* Without memory for a source, the others go on being counted. */
+static void test_no_memory(void **state)
+{
+	struct unm_named *named = &g_ep.named;
+
+	unm_named_more(named, 5);
+	unm_named_more(named, UINT32_MAX - 1);	/* too many entries */
+	assert_true(unm_named_find(named, UINT32_MAX - 1));
+	unm_named_more(named, 7);
+	unm_named_less(named, 5);
+	unm_named_less(named, UINT32_MAX - 1);
+	assert_false(unm_named_find(named, 5));
+	assert_true(unm_named_find(named, 7));
+	assert_true(unm_named_find(named, UINT32_MAX - 1));
+	assert_int_equal(named->sources, 1);
+	unm_reach_all(&g_ep);
+	assert_int_equal(g_dials[7], 1);
+	assert_int_equal(reached(g_dials), 1);
+	unm_named_less(named, 7);
+	assert_int_equal(named->sources, 0);
+}
+
 #define TEST(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 UNIT_MAIN(
 	TEST(test_bounded),
 	TEST(test_without_hello),
 	TEST(test_others),
+	TEST(test_before_sleep),
+	TEST(test_no_memory),
 )

@@ -10,7 +10,8 @@
 
 #define UNM_NAMED_MIN	64		/* entries at first */
 
-/* Make an entry for a source. False: no memory. */
+/* Make an entry for a source. False: there is no memory, or was none, when a
+ * receive of the source may have been posted that was not counted. */
 static bool unm_named_room(struct unm_named *named, uint64_t src)
 {
 	uint64_t slots = named->slots ? named->slots : UNM_NAMED_MIN;
@@ -18,7 +19,7 @@ static bool unm_named_room(struct unm_named *named, uint64_t src)
 
 	if (src < named->slots)
 		return true;
-	if (src >= UINT32_MAX / 2)
+	if (src >= UINT32_MAX / 2 || named->all)
 		return false;
 	while (slots <= src)
 		slots *= 2;
@@ -41,26 +42,28 @@ static bool unm_named_source(uint64_t src)
 
 void unm_named_more(struct unm_named *named, uint64_t src)
 {
-	if (!unm_named_source(src) || named->all)
+	if (!unm_named_source(src))
 		return;
 	if (!unm_named_room(named, src)) {
 		named->all = true;
 		return;
 	}
-	named->sources += named->entry[src].recvs++ == 0;
+	if (named->entry[src].recvs++ == 0) {
+		named->sources++;
+		named->fresh = true;
+	}
 }
 
 void unm_named_less(struct unm_named *named, uint64_t src)
 {
-	if (!unm_named_source(src) || named->all)
+	if (!unm_named_source(src) || src >= named->slots)
 		return;
 	named->sources -= --named->entry[src].recvs == 0;
 }
 
 bool unm_named_find(const struct unm_named *named, uint64_t src)
 {
-	return named->all ||
-		(src < named->slots && named->entry[src].recvs != 0);
+	return src < named->slots ? named->entry[src].recvs != 0 : named->all;
 }
 
 void unm_named_clear(struct unm_named *named)

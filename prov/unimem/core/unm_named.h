@@ -24,8 +24,11 @@ struct unm_named {
 	struct unm_named_entry *entry;	/* by source */
 	uint32_t slots;			/* entries */
 	uint32_t sources;		/* entries with receives */
+	bool fresh;			/* a source was added to them; cleared
+					 * by unm_reach.c */
 	bool all;			/* there was no memory for an entry: any
-					 * source may be named, for good */
+					 * source without one may be named, for
+					 * good */
 };
 
 /* Count one more receive that names a source, or one less. Sources that no

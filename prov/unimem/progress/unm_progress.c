@@ -723,7 +723,7 @@ static int unm_arm(struct unm_ep *ep)
 	if (ep->armed)
 		unm_disarm(ep);
 	if (ep->named.sources != 0)
-		unm_reach(ep, unm_now_ns());
+		unm_reach_before_sleep(ep, unm_now_ns());
 	unm_pending_want_wake(ep, true);
 	if (hal_if_arm(ep->hif) != 0) {
 		unm_pending_want_wake(ep, false);

@@ -88,6 +88,7 @@ static void unm_reach_again(struct unm_ep *ep)
 
 void unm_reach_all(struct unm_ep *ep)
 {
+	ep->named.fresh = false;
 	unm_reach_new(ep);
 	unm_reach_again(ep);
 }

@@ -31,4 +31,13 @@ static inline void unm_reach(struct unm_ep *ep, uint64_t now)
 	unm_reach_all(ep);
 }
 
+/* The same before a sleep that may have no end: also if a receive has named a
+ * further source since then. */
+static inline void unm_reach_before_sleep(struct unm_ep *ep, uint64_t now)
+{
+	if (ep->named.fresh)
+		ep->next_reach = 0;
+	unm_reach(ep, now);
+}
+
 #endif /* UNM_REACH_H */
