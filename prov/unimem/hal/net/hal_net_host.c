@@ -72,26 +72,28 @@ static void device_of(const struct ifaddrs *a, char device[16])
 		 a->ifa_name);
 }
 
-/* Does text mean this address of this interface? */
-static bool is_meant(const char *text, const struct ifaddrs *a,
-		     const uint8_t ip[16])
+/* How well does text mean this address of this interface? 0: not; 1: it is the
+ * interface of an address with a label; 2: it is the interface, the label or
+ * the address. */
+static int is_meant(const char *text, const struct ifaddrs *a,
+		    const uint8_t ip[16])
 {
 	char device[16];
 	uint8_t want[16] = { [10] = 0xff, [11] = 0xff };
 
 	if (inet_pton(AF_INET, text, want + 12) == 1 ||
 	    inet_pton(AF_INET6, text, want) == 1)
-		return memcmp(want, ip, 16) == 0;
+		return memcmp(want, ip, 16) == 0 ? 2 : 0;
 	device_of(a, device);
-	return strcmp(text, a->ifa_name) == 0 || strcmp(text, device) == 0;
+	return strcmp(text, a->ifa_name) == 0 ? 2 : strcmp(text, device) == 0;
 }
 
 int net_host_find(const char *net, struct hal_host *host, char device[16])
 {
 	struct ifaddrs *list;
-	bool found = false;
+	int ret, best = 0, rank;	/* what is meant, then IPv4, then the
+					 * first */
 	uint8_t ip[16];
-	int ret;
 
 	memset(host, 0, sizeof(*host));
 	ret = host_id(host->id);
@@ -103,20 +105,19 @@ int net_host_find(const char *net, struct hal_host *host, char device[16])
 		return -FI_EINVAL;
 	}
 	for (const struct ifaddrs *a = list; a != NULL; a = a->ifa_next) {
-		bool v4 = a->ifa_addr != NULL &&
-			a->ifa_addr->sa_family == AF_INET;
-
-		if (!net_host_ip(a->ifa_addr, ip) || !is_meant(net, a, ip) ||
-		    (found && !v4))
+		if (!net_host_ip(a->ifa_addr, ip))
+			continue;
+		rank = 2 * is_meant(net, a, ip);
+		if (rank != 0 && a->ifa_addr->sa_family == AF_INET)
+			rank++;
+		if (rank <= best)
 			continue;
 		memcpy(host->ip, ip, 16);
 		device_of(a, device);
-		found = true;
-		if (v4)
-			break;
+		best = rank;
 	}
 	freeifaddrs(list);
-	if (found)
+	if (best != 0)
 		return 0;
 	hal_log(0, "FI_UNIMEM_NET=%s: this host has no such address and no "
 		"network interface of that name with an address: see ip addr",
