@@ -256,7 +256,7 @@ static void test_awaited_of_no_host(void **state)
 	assert_int_equal(reaching(), 0);
 }
 
-/* Once something is to be sent, the limits of other dials hold, from then on. */
+/* Once something is to be sent, the limits of other dials hold from then on. */
 static void test_awaited_then_used(void **state)
 {
 	uint64_t word = 1;
@@ -389,8 +389,8 @@ static void test_descriptor_of_another(void **state)
 	NET_PAIR_UNTIL(a->connected == 1);
 }
 
-/* ... also outside of hal_if_service(), and if no peer is left, which would wake
- * a sleeper now and then. */
+/* ... also outside of hal_if_service(), and if no peer is left, which would
+ * wake a sleeper now and then. */
 static void test_descriptor_of_freed(void **state)
 {
 	struct pollfd pfd = { hal_if_fd(b->hif), POLLIN, 0 };

@@ -6,10 +6,7 @@
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
@@ -23,21 +20,6 @@
 #define SIDES	7
 
 static struct net_side *const a = &net_pair.a, *const b = &net_pair.b;
-
-static struct net_side *g_meanwhile;	/* runs while another side waits for
-					 * events of the kernel */
-
-int epoll_wait(int fd, struct epoll_event *evs, int max, int ms)
-{
-	struct net_side *side = g_meanwhile;
-
-	g_meanwhile = NULL;
-	if (side != NULL)
-		net_side_pump(side);
-	g_meanwhile = side;
-	return (int)syscall(SYS_epoll_pwait, fd, evs, max, ms, NULL,
-			    sizeof(uint64_t));
-}
 
 static void limit(uint32_t links)
 {
@@ -287,50 +269,6 @@ static void test_user_awaits(void **state)
 	hal_if_close(c.hif);
 }
 
-/* Connect a new side to another one; all frames are acknowledged. */
-static void open_idle(struct net_side *c, struct net_side *to)
-{
-	unsigned inbound = to->inbound, connected = c->connected;
-
-	net_pair_dial(c, to);
-	NET_PAIR_DO_UNTIL({ net_side_pump(c); net_side_pump(to); },
-			  c->connected == connected + 1 &&
-			  to->inbound == inbound + 1);
-	net_flush(net_peer(c->peer), NET_F_ASK);
-	NET_PAIR_DO_UNTIL({ net_side_pump(c); net_side_pump(to); },
-			  acknowledged(c->peer));
-}
-
-static const struct hal_peer *g_awaited;
-
-static bool is_awaited(struct hal_peer *peer)
-{
-	return peer == g_awaited;
-}
-
-/* A process that is stopped does not acknowledge a frame. It does not delay
- * others that are awaited. */
-static void test_no_answer_delays_nobody(void **state)
-{
-	struct net_side c;
-	uint64_t since;
-
-	net_side_open(&c);
-	open_idle(&c, a);
-	hal_rx_back(c.peer, 1, 1);
-	open_idle(&c, b);
-	g_awaited = c.peer;
-	c.hif->peer_awaited = is_awaited;
-	limit(3);
-	since = unm_now_ns();
-	NET_PAIR_DO_UNTIL(net_side_pump(&c), links() == 3);
-	assert_true(unm_now_ns() - since >= 99000000);
-	assert_int_equal(state_of(&c), NET_SUSPENDING);
-	limit(UINT32_MAX);
-	c.nif->net->dead_ns = 1;
-	hal_if_close(c.hif);
-}
-
 /* A peer that refuses is asked more and more seldom, until data comes. */
 static void test_refused_often(void **state)
 {
@@ -442,52 +380,6 @@ static void test_crossed_arm(void **state)
 }
 
 /* ---- Ends ---------------------------------------------------------------- */
-
-/* One side has proposed to suspend the peer, and then closes its interface, or
- * frees the object of the peer. The peer reads both at once, and notices the
- * end. */
-static void test_ends_behind_proposal(void **state)
-{
-	struct net_side c;
-
-	for (int k = 0; k < 2; k++) {
-		net_side_open(&c);
-		open_idle(&c, b);
-		limit(0);
-		NET_PAIR_DO_UNTIL(net_side_pump(&c),
-				  state_of(&c) == NET_SUSPENDING);
-		limit(UINT32_MAX);
-		if (k == 0)
-			hal_if_close(c.hif);
-		else
-			hal_peer_free(c.peer);
-		NET_PAIR_DO_UNTIL(net_side_pump(b), b->dead == k + 1u);
-		assert_int_equal(b->dead_status, k == 0 ? -FI_ESHUTDOWN :
-				 -FI_ECONNRESET);
-	}
-	hal_if_close(c.hif);
-}
-
-/* A side that waits for one peer before it closes its interface does not
- * propose to suspend the others, nor agrees. */
-static void test_ends_instead(void **state)
-{
-	struct net_side c;
-
-	net_side_open(&c);
-	open_idle(&c, a);
-	hal_rx_back(c.peer, 1, 1);	/* a does not acknowledge it */
-	net_flush(net_peer(c.peer), 0);
-	open_idle(&c, b);
-	limit(0);
-	c.nif->net->dead_ns = 300000000;
-	g_meanwhile = b;
-	hal_if_close(c.hif);
-	g_meanwhile = NULL;
-	limit(UINT32_MAX);
-	NET_PAIR_DO_UNTIL(net_side_pump(b), b->dead == 1);
-	assert_int_equal(b->dead_status, -FI_ESHUTDOWN);
-}
 
 /* The process of a suspended peer ends: the next operation notices. */
 static void test_ended(void **state)
@@ -871,12 +763,9 @@ int main(void)
 		NET_PAIR_TEST(test_stopped),
 		NET_PAIR_TEST(test_refused),
 		NET_PAIR_TEST(test_refused_often),
-		NET_PAIR_TEST(test_no_answer_delays_nobody),
 		NET_PAIR_TEST(test_frame_under_way),
 		NET_PAIR_TEST(test_crossed_under_way),
 		NET_PAIR_TEST(test_crossed_arm),
-		NET_PAIR_TEST(test_ends_behind_proposal),
-		NET_PAIR_TEST(test_ends_instead),
 		NET_PAIR_TEST(test_ended),
 		NET_PAIR_TEST(test_resume),
 		NET_PAIR_TEST(test_freed),

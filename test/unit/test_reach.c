@@ -186,7 +186,7 @@ static void test_before_sleep(void **state)
 	assert_int_not_equal(g_resumes[6], 0);
 }
 
-/* Without memory for a source, the others go on being counted. */
+/* Without memory for a source, other sources go on being counted. */
 static void test_no_memory(void **state)
 {
 	struct unm_named *named = &g_ep.named;

@@ -196,9 +196,9 @@ int unm_peer_slots(struct unm_ep *ep, uint32_t need);
  * -FI_ENOMEM; errors of hal_connect(). */
 int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **peer);
 
-/* Find the peer of an index of the address vector, which the caller has checked,
- * and begin to connect to it if that was not done yet; HELLO follows with the
- * first operation. 0; -FI_ENOMEM; errors of hal_connect(). */
+/* Find the peer of an index of the address vector, which the caller has
+ * checked, and begin to connect to it if that was not done yet; HELLO follows
+ * with the first operation. 0; -FI_ENOMEM; errors of hal_connect(). */
 int unm_peer_find(struct unm_ep *ep, fi_addr_t index, struct unm_peer **peer);
 
 /* To be called after addresses were inserted into the address vector: find the

@@ -148,7 +148,7 @@ static bool propose(struct net_peer *peer, uint64_t now)
 /* Suspend those idle peers that are awaited, or those that are not, until there
  * are not too many links. True: there will not be once frames to some of the
  * peers are acknowledged, or it is so already. A peer that does not answer is
- * left out: it must not delay the others. */
+ * left out: it must not delay other peers. */
 static bool suspend_some(struct net_if *nif, uint64_t now, bool which)
 {
 	bool soon = false;

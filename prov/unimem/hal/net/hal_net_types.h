@@ -180,7 +180,8 @@ struct net_peer {
 	bool met;			/* it was in state NET_UP: session is
 					 * set */
 	bool reaching;			/* it is being connected for its awaited
-					 * packets only: nothing is to be sent */
+					 * packets only: nothing waits to be
+					 * sent */
 	bool link_failed;		/* in NET_SUSPENDING: the engine says
 					 * so */
 	bool contested;			/* begun_anew(): another object of
