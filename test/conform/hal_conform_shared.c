@@ -604,7 +604,7 @@ static void proc_memory_opened(void **state)
 	void *at = NULL;
 
 	CT_NOT_NET();
-	p = ct_pair(0, 0);
+	p = ct_pair(-1, -1);
 	to = ct_region(CT_WINDOW_BYTES);
 	c = ct_spawn();
 	put.peer = ct_join_child(p.a, c);
