@@ -418,6 +418,16 @@ void ct_heir_end(const struct ct_heir *heir);
 void ct_addr_format(const struct hal_addr *addr, char *text);
 bool ct_addr_parse(const char *text, struct hal_addr *addr);
 
+/*
+ * Linux (seen on 6.18) forgets that a processor takes part in
+ * MEMBARRIER_CMD_GLOBAL_EXPEDITED when a thread ends on it, until a thread of
+ * another process runs there (bench/membarrier.c); a barrier that leaves out a
+ * sender loses a wake-up. Threads end in these tests, so let another process
+ * run on each processor. (Users are safe by FI_UNIMEM_SLEEP_MS, which is 0
+ * here.)
+ */
+void ct_mend_barriers(void);
+
 /* Print a formatted message, and fail the test. */
 #define ct_fail(...)	do {						\
 		print_error(__VA_ARGS__);				\

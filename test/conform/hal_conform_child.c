@@ -133,6 +133,8 @@ static void bury(struct role *r)
 	r->ci->nev = 0;
 }
 
+/* Sleep, for longer than the parent is patient: a wake-up that is lost fails
+ * the parent's test. */
 static void doze(struct role *r)
 {
 	struct pollfd pfd[2] = {
@@ -142,7 +144,7 @@ static void doze(struct role *r)
 
 	if (hal_if_arm(r->ci->hif) != 0)
 		return;
-	poll(pfd, 2, (int)(ct_opt.patience * 1000));
+	poll(pfd, 2, (int)(3 * ct_opt.patience * 1000));
 	hal_if_disarm(r->ci->hif);
 }
 

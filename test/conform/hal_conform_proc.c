@@ -63,6 +63,7 @@ static void proc_sleep(void **state)
 	struct hal_peer *peer = ct_join_child(ci, c);
 	const char *error;
 
+	ct_mend_barriers();
 	ct_ask(c, NULL, 0, "sleep");
 	for (uint64_t i = 0; i < (uint64_t)ct_opt.packets / 100; i++) {
 		assert_int_equal(ct_send(ci, peer, CT_TYPE_PING, i), 0);

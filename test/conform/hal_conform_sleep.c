@@ -9,34 +9,6 @@
 
 #define MAX_SENDERS	3
 
-/*
- * Linux (seen on 6.18) forgets that a processor takes part in
- * MEMBARRIER_CMD_GLOBAL_EXPEDITED when a thread ends on it, until a thread of
- * another process runs there (bench/membarrier.c); a barrier that leaves out a
- * sender loses a wake-up. Threads end in these tests, so let another process
- * run on each processor. (Users are safe by FI_UNIMEM_SLEEP_MS, which is 0
- * here.)
- */
-static void mend_barriers(void)
-{
-	cpu_set_t all, one;
-	pid_t pid;
-
-	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &all))
-			continue;
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		pid = unit_fork();
-		if (pid == 0) {
-			sched_setaffinity(0, sizeof(one), &one);
-			_exit(0);
-		}
-		assert_int_equal(waitpid(pid, NULL, 0), pid);
-	}
-}
-
 static int wait_fd(struct ct_if *ci, int ms)
 {
 	struct pollfd pfd = { .fd = hal_if_fd(ci->hif), .events = POLLIN };
@@ -150,7 +122,7 @@ static void sleep_loses_no_wakeup(void **state)
 	pthread_t thread;
 
 	s[0].rounds = s[1].rounds = (uint64_t)ct_opt.packets / 50;
-	mend_barriers();
+	ct_mend_barriers();
 	thread = unit_thread(ping_pong, &s[1]);
 	ping_pong(&s[0]);
 	pthread_join(thread, NULL);
@@ -170,7 +142,7 @@ struct sender {
 
 static _Atomic int sending;		/* senders that have not finished */
 
-/* Ends when all others have finished: see mend_barriers(). */
+/* Ends when all others have finished: see ct_mend_barriers(). */
 static void *send_now_and_then(void *arg)
 {
 	struct sender *s = arg;
@@ -209,7 +181,7 @@ static void sleep_with_many_senders(void **state)
 		left += s[i].total;
 		ct_inbound_from(ci, &s[i].ci->hif->addr);
 	}
-	mend_barriers();
+	ct_mend_barriers();
 	atomic_store(&sending, MAX_SENDERS);
 	for (int i = 0; i < MAX_SENDERS; i++)
 		thread[i] = unit_thread(send_now_and_then, &s[i]);
@@ -305,7 +277,7 @@ static void sleep_meets_a_packet(void **state)
 	pthread_t thread;
 
 	atomic_store(&enough, false);
-	mend_barriers();
+	ct_mend_barriers();
 	thread = unit_thread(send_after_release, &s);
 	while (error == NULL) {
 		spin(&rng, 2000);
@@ -419,7 +391,7 @@ static void meet_a_release(bool words)
 	r.peer = ct_inbound_from(b, &a->hif->addr);
 	ct_wait_event(a, HAL_EV_CONNECTED, ab);
 	atomic_store(&enough, false);
-	mend_barriers();
+	ct_mend_barriers();
 	thread = unit_thread(release_late, &r);
 	while (n < (uint64_t)ct_opt.packets / 5 && ct_now() < stop &&
 	       error == NULL) {

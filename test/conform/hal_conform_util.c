@@ -64,6 +64,26 @@ bool ct_filled(const void *buf, size_t len, uint64_t seed)
 	return true;
 }
 
+void ct_mend_barriers(void)
+{
+	cpu_set_t all, one;
+	pid_t pid;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		pid = unit_fork();
+		if (pid == 0) {
+			sched_setaffinity(0, sizeof(one), &one);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
+}
+
 /* ---- Interfaces and events ------------------------------------------- */
 
 static int reachable(int board)
