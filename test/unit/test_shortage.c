@@ -162,13 +162,14 @@ static void test_space_grows_after_a_shortage(void **state)
 	send_laps(&p);
 	for (int failed = 0; failed < 3; failed++) {
 		peer->space_retry = 0;	/* as if the pause were over */
-		for (starved = 1; starved != 0; ep_in_time(end, "growth"))
+		for (starved = 1000; starved == 1000; ep_in_time(end, "growth"))
 			send_laps(&p);
 		assert_int_equal(peer->space->bytes, UNM_PEER_SPACE);
 		assert_int_equal(peer->ep->grown_bytes, 0);
 		/* no further attempt in the pause, which is short */
 		assert_in_range(peer->space_retry, 1, unm_now_us() + 1000000);
 		peer->space_retry = UINT64_MAX;
+		starved = 0;
 		send_laps(&p);
 		assert_int_equal(peer->space->bytes, UNM_PEER_SPACE);
 	}
