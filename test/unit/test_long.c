@@ -372,7 +372,9 @@ static void test_truncated(void **state)
 	}
 }
 
-static void peek(struct talk *t, uint64_t tag, uint64_t flags, int err)
+/* Peek at a message of len bytes. */
+static void peek_len(struct talk *t, uint64_t tag, uint64_t flags, int err,
+		     size_t len)
 {
 	struct fi_msg_tagged msg = { .addr = t->vr, .tag = tag,
 				     .context = t->in };
@@ -382,7 +384,12 @@ static void peek(struct talk *t, uint64_t tag, uint64_t flags, int err)
 	c = ep_wait(t->v, t->in);
 	assert_int_equal(c.err, err);
 	if (err == 0)
-		assert_int_equal(c.len, 1300);
+		assert_int_equal(c.len, len);
+}
+
+static void peek(struct talk *t, uint64_t tag, uint64_t flags, int err)
+{
+	peek_len(t, tag, flags, err, 1300);
 }
 
 /* A message that is peeked at, claimed or discarded in the middle. */
@@ -452,6 +459,41 @@ static void test_ended_in_the_middle(void **state)
 	assert_int_equal(inside(t.v)->unexpected_bytes, 0);
 	assert_true(all(t.in, 0, 1300));
 	ep_close(t.v);
+}
+
+/* A peer may send a LONG message that is no longer than an inline message. No
+ * byte beyond the piece is read, which may be the last byte of the space. */
+static void test_short(void **state)
+{
+	struct talk t = talk();
+	uint32_t last = inside(t.v)->hif->caps->space_bytes - 1;
+	const uint64_t w[] = { 8, 100, EXT(last, 1) };
+
+	for (int pieces = 0; pieces < 2; pieces++) {
+		first(&t, 7, 100, 50);
+		if (pieces != 0)
+			next(&t, 50, 2);
+		raw_settle();
+		memset(t.in, 0, 100);
+		recv_tag(&t, 100, 7);
+		if (pieces == 0)
+			next(&t, 50, 2);
+		assert_int_equal(ep_received(t.v, t.in).len, 100);
+		assert_true(all(t.in, 1, 50) && all(t.in + 50, 2, 50));
+	}
+	first(&t, 9, 100, 50);
+	raw_settle();
+	peek_len(&t, 9, FI_DISCARD, 0, 100);
+	next(&t, 50, 2);
+	fill(&t, last, 1, 3);
+	raw_send(t.r, hal_head(UNM_WIRE_LONG_TAGGED, 0), w, 3, NULL, 0);
+	next(&t, 99, 4);
+	raw_settle();
+	recv_tag(&t, 100, 8);
+	assert_int_equal(ep_received(t.v, t.in).len, 100);
+	assert_true(t.in[0] == 3 && all(t.in + 1, 4, 99));
+	assert_int_equal(inside(t.v)->unexpected_bytes, 0);
+	is_alive(&t);
 }
 
 /* A multi-receive buffer takes it, and an inline message behind it. */
@@ -533,6 +575,7 @@ UNIT_MAIN(
 	RAW_TEST_INSIDE(test_truncated),
 	RAW_TEST_INSIDE(test_peeked_in_the_middle),
 	RAW_TEST_INSIDE(test_ended_in_the_middle),
+	RAW_TEST_INSIDE(test_short),
 	RAW_TEST_INSIDE(test_into_a_multi_receive),
 	RAW_TEST_INSIDE(test_wrong_pieces_are_refused),
 )

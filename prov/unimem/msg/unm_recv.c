@@ -109,7 +109,9 @@ static int unm_msg_copy(struct unm_ep *ep, struct unm_msg *msg,
 {
 	struct unm_pool_node *node;
 
-	if (msg->len <= UNM_WIRE_INLINE_MAX) {
+	/* a LONG message, of any length, has a buffer, because its next pieces
+	 * follow there */
+	if (!got->rendezvous && msg->len <= UNM_WIRE_INLINE_MAX) {
 		hal_copy_small(msg->bytes, got->bytes, msg->len);
 		return 0;
 	}
