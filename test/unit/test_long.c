@@ -202,6 +202,53 @@ static void test_shared_processor(void **state)
 	ep_pair_close(&p);
 }
 
+/* A message whose receive is posted, while other threads wait for the
+ * processor of b (spin is 0), or do not. Its length is in class 0. */
+static void send_spin(struct ep_pair *p, char *out, char *in, uint32_t spin)
+{
+	EP_OK(fi_recv(p->b->ep, in, 2 * PIECE, NULL, p->ba, in));
+	EP_OK(fi_send(p->a->ep, out, 2 * PIECE, NULL, p->ab, out));
+	unm_idle_set(&inside(p->b)->rx_cq->idle.spin, spin);
+	ep_received(p->b, in);
+	ep_sent(p->a, out);
+}
+
+/* Messages that were allowed because the processor was shared are announced
+ * again when it is not, if reads are faster and possible. */
+static void test_no_longer_shared(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct unm_stats *stats = inside(p.a)->stats;
+	struct unm_idle *idle = &inside(p.b)->rx_cq->idle;
+	char *out = ep_alloc(2 * PIECE), *in = ep_alloc(2 * PIECE);
+	uint32_t was = unm_idle_get(&idle->spin);
+	struct unm_peer *of_a;
+
+	unit_needs(allow(&p));
+	of_a = unm_container(inside(p.b)->peers.next, struct unm_peer, all);
+	unit_needs(of_a->hp->dma_any && g_unm_env.attach &&
+		   g_unm_env.stream_us != 0);
+	unm_peer_ways(of_a)->msg[0] = (struct unm_way){
+		.cost = { UINT32_MAX / 8, 1 }, .how = UNM_WAY_ATTACH,
+		.gap = UNM_WAY_GAP_MAX, .wait = UINT64_MAX };
+	unm_idle_set(&idle->spin, 0);
+	unm_long_allow(of_a, 0, false);
+	send_spin(&p, out, in, 0);
+	assert_int_equal(of_a->long_classes & 1, 1);
+	of_a->attach_off = true;
+	send_spin(&p, out, in, was);
+	assert_int_equal(of_a->long_classes & 1, 1);
+	of_a->attach_off = false;
+	send_spin(&p, out, in, was);
+	assert_int_equal(of_a->long_classes & 1, 0);
+	assert_int_equal(stats->tx_long, 3);
+	assert_int_equal(stats->tx_rendezvous, 0);
+	send_spin(&p, out, in, was);
+	assert_int_equal(stats->tx_rendezvous, 1);
+	assert_int_equal(inside(p.b)->stats->rx_attach, 1);
+	ep_pair_close(&p);
+}
+
 /* Unexpected messages that take half of what they may take withdraw the
  * permission; it comes back after they were received. */
 static void test_unexpected_memory_is_bounded(void **state)
@@ -570,6 +617,7 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_else_by_rendezvous),
 	EP_TEST_INSIDE(test_measured),
 	EP_TEST_INSIDE(test_shared_processor),
+	EP_TEST_INSIDE(test_no_longer_shared),
 	EP_TEST_INSIDE(test_unexpected_memory_is_bounded),
 	RAW_TEST_INSIDE(test_matched_in_the_middle),
 	RAW_TEST_INSIDE(test_truncated),

@@ -50,8 +50,15 @@ static void unm_long_measure(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	struct unm_way *way = unm_rdv_way(op);
 
-	if (way == NULL || way->how != UNM_WAY_ASSISTED || unm_long_shared(ep))
+	if (way == NULL || unm_long_shared(ep))
 		return;
+	if (way->how == UNM_WAY_ATTACH) {
+		/* these were allowed while the processor was shared */
+		if (unm_rdv_readable(op->peer))
+			unm_long_allow(op->peer, unm_way_class(op->wanted),
+				       false);
+		return;
+	}
 	if (way->run >= UNM_WAY_RUN) {
 		unm_long_allow(op->peer, unm_way_class(op->wanted), false);
 		return;

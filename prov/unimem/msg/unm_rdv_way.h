@@ -12,8 +12,15 @@
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_way.h"
+#include "unm_env.h"
 #include "util/unm_clock.h"
 #include "util/unm_list.h"
+
+/* Can this process read ordinary memory of a peer, by cross-memory attach? */
+static inline bool unm_rdv_readable(const struct unm_peer *peer)
+{
+	return g_unm_env.attach && peer->hp->dma_any && !peer->attach_off;
+}
 
 /* The message goes this way from now on. */
 static inline void unm_rdv_goes(struct unm_ep *ep, struct unm_rx_op *op,

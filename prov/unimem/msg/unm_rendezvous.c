@@ -372,8 +372,8 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 		unm_long_begin(ep, op, got);
 		return;
 	}
-	op->readable = !got->dmable && op->addr != 0 && g_unm_env.attach &&
-		op->peer->hp->dma_any && !op->peer->attach_off;
+	op->readable = !got->dmable && op->addr != 0 &&
+		unm_rdv_readable(op->peer);
 	unm_list_append(&got->peer->recvs, &op->link);
 	if (op->wanted == 0) {
 		unm_rdv_complete(ep, op);
