@@ -47,7 +47,8 @@ static void check(uint64_t head, const struct unm_wire_msg *m, int words,
 		break;
 	case UNM_WIRE_LONG:
 	case UNM_WIRE_LONG_TAGGED:
-		MUST(m->extent.len < m->len && m->len <= UNM_WIRE_LONG_LIMIT);
+		MUST(m->extent.len != 0 && m->extent.len < m->len &&
+		     m->len <= UNM_WIRE_LONG_LIMIT);
 		check_extent(m, lim);
 		break;
 	default:

@@ -585,6 +585,7 @@ static void test_wrong_pieces_are_refused(void **state)
 	} bad[] = {
 		{ 1300, 1300, 0 },	/* the first is all of it */
 		{ 1300, 1301, 0 },
+		{ 1300, 0, 0 },		/* an empty one */
 		{ UNM_WIRE_LONG_LIMIT + 1, 300, 0 },
 		{ 1300, 300, 1001 },	/* too long */
 	};

@@ -306,7 +306,11 @@ static void test_golden_long(void **state)
 	assert_int_equal(m.type, UNM_WIRE_NEXT);
 	assert_int_equal(m.extent.off, 0x1040);
 	assert_int_equal(m.extent.len, 0x2001);
-	/* no longer than its first piece; longer than a LONG message */
+	/* an empty first piece; no longer than its first piece; longer than a
+	 * LONG message */
+	assert_int_not_equal(DECODE(&m, &host, ID, 0x00, 0x18, 0x02, 0x20, 0, 0,
+				    0, 0, 0, 0, 0x40, 0x10, 0, 0, 0, 0, 0, 0),
+			     0);
 	assert_int_not_equal(DECODE(&m, &host, ID, 0x00, 0x18, 0x01, 0x20, 0, 0,
 				    0, 0, 0, 0, EXTENT_BYTES), 0);
 	assert_int_not_equal(DECODE(&m, &host, ID, 0x00, 0x18, 0x01, 0, 1, 0, 0,
@@ -393,10 +397,12 @@ static void test_unknown_types_are_refused(void **state)
 		uint64_t flags = type == 0x16 || type == 0x17 ? 0x80 : 0;
 		int ret;
 
-		/* a valid status; a length */
-		word[0] = type == 0x18 ? 1 : 0;
-		word[1] = type == 0x39 || type == 0x19;
-		word[2] = how ? UINT64_C(1) << 32 : 0;
+		/* a length of two bytes, and an extent of one; a valid
+		 * status */
+		word[0] = type == 0x18 ? 2 : 0;
+		word[1] = type == 0x18 ? UINT64_C(1) << 32 :
+			type == 0x19 ? 2 : type == 0x39;
+		word[2] = how || type == 0x19 ? UINT64_C(1) << 32 : 0;
 		ret = unm_wire_decode(&m, type << 56 | flags << 48, word,
 				      &host);
 		assert_int_equal(ret == 0, unm_wire_words(type, 0) >= 0);

@@ -215,7 +215,7 @@ static int unm_wire_decode_message(struct unm_wire_msg *msg, uint8_t flags,
 	case UNM_WIRE_LONG:
 		msg->len = word[lead];
 		return unm_wire_read_eager(&msg->extent, word[lead + 1], lim) &&
-			msg->extent.len < msg->len &&
+			msg->extent.len != 0 && msg->extent.len < msg->len &&
 			msg->len <= UNM_WIRE_LONG_LIMIT ? 0 : -EINVAL;
 	default:			/* RTS */
 		msg->len = word[lead];
