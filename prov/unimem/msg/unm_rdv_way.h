@@ -3,7 +3,7 @@
  * unm_rdv_way.h - measures the two ways of a rendezvous at its receiver:
  * streams, and reads by cross-memory attach. core/unm_way.h chooses one.
  *
- * Only unm_rendezvous.c calls it, with the domain locked.
+ * Only unm_rendezvous.c and unm_long.c call it, with the domain locked.
  */
 #ifndef UNM_RDV_WAY_H
 #define UNM_RDV_WAY_H
