@@ -262,14 +262,14 @@ static void test_unexpected_memory_is_bounded(void **state)
 
 	unit_needs(allow(&p));
 	of_a = unm_container(inside(p.b)->peers.next, struct unm_peer, all);
-	g_unm_env.unexpected_max = 1 << 20;
+	g_unm_env.unexpected_max = 1 << 18;
 	while (n < 40 && of_a->long_classes & 1) {
 		EP_OK(fi_send(p.a->ep, out, 2 * PIECE, NULL, p.ab, out));
 		ep_sent(p.a, out);
 		ep_settle();
 		n++;
 	}
-	assert_in_range(n, 4, 20);
+	assert_in_range(n, 4, 6);
 	assert_int_equal(stats->tx_long, n);
 	unm_long_allow(of_a, 0, true);		/* not yet */
 	assert_int_equal(of_a->long_classes & 1, 0);
@@ -280,6 +280,39 @@ static void test_unexpected_memory_is_bounded(void **state)
 	unm_long_allow(of_a, 0, true);
 	assert_int_equal(of_a->long_classes & 1, 1);
 	g_unm_env.unexpected_max = was;
+	ep_pair_close(&p);
+}
+
+/* Messages of a peer that are unexpected are announced after some of them, so
+ * that they take no memory; when these were received, they are not. */
+static void test_unexpected_messages_of_a_peer(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct unm_stats *stats = inside(p.a)->stats;
+	char *out = ep_alloc(2 * PIECE), *in = ep_alloc(2 * PIECE);
+	struct unm_peer *of_a;
+
+	unit_needs(allow(&p));
+	of_a = unm_container(inside(p.b)->peers.next, struct unm_peer, all);
+	for (int i = 0; i < 256; i++) {
+		EP_OK(fi_send(p.a->ep, out, 2 * PIECE, NULL, p.ab, out));
+		ep_settle();
+		assert_in_range(inside(p.b)->unexpected_bytes, 1,
+				10 * (2 * PIECE + 512) + 256 * 512);
+	}
+	assert_in_range(stats->tx_long, 4, 10);
+	assert_int_equal(stats->tx_long + stats->tx_rendezvous, 256);
+	unm_long_allow(of_a, 0, true);		/* not yet */
+	assert_int_equal(of_a->long_classes & 1, 0);
+	for (int i = 0; i < 256; i++) {
+		EP_OK(fi_recv(p.b->ep, in, 2 * PIECE, NULL, p.ba, in));
+		ep_received(p.b, in);
+		ep_sent(p.a, out);
+	}
+	assert_int_equal(inside(p.b)->unexpected_bytes, 0);
+	assert_int_equal(of_a->long_stored, 0);
+	unm_long_allow(of_a, 0, true);
+	assert_int_equal(of_a->long_classes & 1, 1);
 	ep_pair_close(&p);
 }
 
@@ -620,6 +653,7 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_shared_processor),
 	EP_TEST_INSIDE(test_no_longer_shared),
 	EP_TEST_INSIDE(test_unexpected_memory_is_bounded),
+	EP_TEST_INSIDE(test_unexpected_messages_of_a_peer),
 	RAW_TEST_INSIDE(test_matched_in_the_middle),
 	RAW_TEST_INSIDE(test_truncated),
 	RAW_TEST_INSIDE(test_peeked_in_the_middle),

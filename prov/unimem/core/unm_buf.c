@@ -6,7 +6,8 @@
 #include "util/unm_pool.h"
 
 static const uint32_t unm_buf_bytes[UNM_BUF_CLASSES] = {
-	256, 1024, 4096, UNM_WIRE_EAGER_LIMIT, UNM_WIRE_LONG_LIMIT,
+	256, 1024, 4096, UNM_WIRE_EAGER_LIMIT, 2 * UNM_WIRE_EAGER_LIMIT,
+	UNM_WIRE_LONG_LIMIT,
 };
 
 uint32_t unm_buf_size(int class)

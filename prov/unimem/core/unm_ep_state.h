@@ -25,7 +25,7 @@
 #define UNM_CLOCK_POLLS	16		/* empty polls a clock reading */
 #define UNM_CLOCK_BUSY	1024		/* other polls per reading */
 #define UNM_EP_CNTRS	6		/* one per event a counter may count */
-#define UNM_BUF_CLASSES	5		/* of copies of unexpected messages */
+#define UNM_BUF_CLASSES	6		/* of copies of unexpected messages */
 
 struct unm_ep_links {		/* places in other objects' lists */
 	struct unm_list node;

@@ -158,6 +158,9 @@ struct unm_peer {
 	bool piece_last;		/* a piece of a stream was sent after
 					 * the last one-sided message */
 	bool attach_off;		/* cross-memory attach is forbidden */
+	uint32_t long_stored;		/* unexpected messages of more than
+					 * UNM_WIRE_EAGER_LIMIT bytes of which
+					 * a copy is stored */
 	struct unm_ways *ways;		/* for long transfers; NULL before the
 					 * first */
 	/* the LONG message of the peer of which pieces are still to come */

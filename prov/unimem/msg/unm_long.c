@@ -10,6 +10,7 @@
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_way.h"
+#include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "msg/unm_long.h"
 #include "msg/unm_rdv_way.h"
@@ -19,6 +20,8 @@
 #include "util/unm_pool.h"
 
 #define UNM_LONG_MEASURED 64	/* one of so many messages is measured */
+#define UNM_LONG_STORED	8	/* stored messages of a peer that withdraw its
+				 * permission */
 
 /*
  * Do other threads wait for the processor? Then a message is late because its
@@ -31,12 +34,19 @@ static bool unm_long_shared(const struct unm_ep *ep)
 	return ep->rx_cq != NULL && unm_idle_shared(&ep->rx_cq->idle);
 }
 
+/* Do unexpected messages, of all peers or of this one, take too much memory for
+ * another one to be sent eagerly? */
+static bool unm_long_full(const struct unm_peer *peer)
+{
+	return peer->long_stored >= UNM_LONG_STORED ||
+		peer->ep->unexpected_bytes >= g_unm_env.unexpected_max / 2;
+}
+
 void unm_long_allow(struct unm_peer *peer, unsigned class, bool streams)
 {
 	uint64_t classes = peer->long_classes & ~(1ull << class);
 
-	if ((streams || unm_long_shared(peer->ep)) &&
-	    peer->ep->unexpected_bytes < g_unm_env.unexpected_max / 2)
+	if ((streams || unm_long_shared(peer->ep)) && !unm_long_full(peer))
 		classes |= 1ull << class;
 	if (classes == peer->long_classes)
 		return;
@@ -92,19 +102,24 @@ void unm_long_begin(struct unm_ep *ep, struct unm_rx_op *op,
 	unm_long_fill(op, 0, got->bytes, got->here);
 }
 
-void unm_long_store(struct unm_ep *ep, struct unm_msg *msg,
-		    const struct unm_got *got)
+void unm_long_store(struct unm_msg *msg, const struct unm_got *got)
 {
 	struct unm_pool_node *node = msg->buf;
 
 	memcpy(node + 1, got->bytes, got->here);
 	got->peer->long_msg = msg;
-	if (ep->unexpected_bytes >= g_unm_env.unexpected_max / 2)
+	/* a shorter message, which only an odd peer sends in pieces, takes no
+	 * more memory than an eager one */
+	if (msg->len > UNM_WIRE_EAGER_LIMIT)
+		got->peer->long_stored++;
+	if (unm_long_full(got->peer))
 		unm_long_allow(got->peer, unm_way_class(got->len), false);
 }
 
 void unm_long_forget(const struct unm_msg *msg)
 {
+	if (msg->len > UNM_WIRE_EAGER_LIMIT)
+		msg->peer->long_stored--;
 	if (msg->peer->long_msg == msg)
 		msg->peer->long_msg = NULL;
 }

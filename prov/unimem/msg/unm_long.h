@@ -9,7 +9,8 @@
  * The receiver decides whether its peer may send so, because it measures which
  * way long messages take less time (core/unm_way.h). It allows a range of
  * lengths after a stream was faster than a read, and withdraws that for the
- * next trial of a read, and while unexpected messages take much memory.
+ * next trial of a read, and while unexpected messages take much memory or are
+ * many of this peer, which gains little then.
  *
  * The domain is locked in all of these calls.
  */
@@ -38,11 +39,10 @@ void unm_long_begin(struct unm_ep *ep, struct unm_rx_op *op,
 
 /* The same for a message that matched no receive: msg has a buffer for all of
  * it. */
-void unm_long_store(struct unm_ep *ep, struct unm_msg *msg,
-		    const struct unm_got *got);
+void unm_long_store(struct unm_msg *msg, const struct unm_got *got);
 
-/* The stored message is released: its next pieces are ignored, unless it was
- * passed to unm_long_begin(). */
+/* A stored message that has a buffer is released: its next pieces, if there are
+ * any, are ignored, unless it was passed to unm_long_begin(). */
 void unm_long_forget(const struct unm_msg *msg);
 
 /* The next piece has arrived, len bytes. *whole is the receive that is complete

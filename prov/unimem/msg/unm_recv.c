@@ -120,7 +120,7 @@ static int unm_msg_copy(struct unm_ep *ep, struct unm_msg *msg,
 		return -FI_ENOMEM;
 	msg->buf = node;
 	if (got->rendezvous)
-		unm_long_store(ep, msg, got);
+		unm_long_store(msg, got);
 	else
 		memcpy(node + 1, got->bytes, msg->len);
 	return 0;
@@ -171,10 +171,10 @@ static void unm_msg_release(struct unm_ep *ep, struct unm_msg *msg)
 	struct unm_peer *peer = msg->peer;
 
 	ep->unexpected_bytes -= unm_msg_cost(ep, msg);
-	if (msg->rendezvous)
+	if (msg->buf != NULL) {
 		unm_long_forget(msg);
-	if (msg->buf != NULL)
 		unm_pool_release(&ep->buf_pool[msg->buf_class], msg->buf);
+	}
 	unm_list_remove(&msg->of_peer);
 	unm_pool_release(&ep->msg_pool, msg);
 	if (unm_list_empty(&peer->msgs) && !unm_list_empty(&peer->throttled))
