@@ -9,6 +9,7 @@
 #include "core/unm_peer.h"
 #include "hal/hal.h"
 #include "lib/unit.h"
+#include "progress/unm_peer_life.h"
 #include "progress/unm_reach.h"
 
 #define N	40			/* addresses */
@@ -186,6 +187,63 @@ static void test_before_sleep(void **state)
 	assert_int_not_equal(g_resumes[6], 0);
 }
 
+/* A receive that names source 5, and a sleep. How many passes were made for
+ * them? */
+static unsigned round_of_5(uint64_t now)
+{
+	g_left = SLOTS;
+	g_resumes[5] = 0;
+	unm_named_more(&g_ep.named, 5);
+	unm_reach_before_sleep(&g_ep, now);
+	unm_named_less(&g_ep.named, 5);
+	return g_resumes[5];
+}
+
+/* A loop of receives of one source and of sleeps makes a pass once a second,
+ * unless the connection may have been closed meanwhile, or the number of the
+ * source may be another one's. */
+static void test_rounds(void **state)
+{
+	const uint64_t second = 1000000000;
+	uint64_t now = 5 * second;
+
+	assert_int_not_equal(round_of_5(now), 0);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(round_of_5(++now), 0);
+	assert_int_not_equal(round_of_5(now + second), 0);
+	now += second;
+	assert_int_equal(round_of_5(++now), 0);
+	assert_false(unm_peer_waits(&g_peer[5]));
+	assert_int_not_equal(round_of_5(++now), 0);
+	assert_int_equal(round_of_5(++now), 0);
+	unm_peer_removed(&g_ep, 5);
+	assert_int_not_equal(round_of_5(++now), 0);
+	assert_int_equal(round_of_5(++now), 0);
+}
+
+/* A source that had no turn in a pass is examined before the next sleep that
+ * follows a receive. */
+static void test_rounds_without_turn(void **state)
+{
+	uint64_t now = 5000000000;
+
+	unm_named_more(&g_ep.named, 7);
+	g_left = 0;
+	unm_reach_before_sleep(&g_ep, now);
+	assert_int_equal(g_dials[7], 0);
+	for (int i = 0; i < 2; i++) {	/* not connected, suspended */
+		unm_named_less(&g_ep.named, 7);
+		unm_named_more(&g_ep.named, 7);
+		g_left = SLOTS;
+		g_resumes[7] = 0;
+		unm_reach_before_sleep(&g_ep, ++now);
+		assert_int_equal(g_dials[7], 1);
+		assert_int_not_equal(g_resumes[7], 0);
+		g_left = 0;
+		unm_reach_all(&g_ep);
+	}
+}
+
 /* Without memory for a source, other sources go on being counted. */
 static void test_no_memory(void **state)
 {
@@ -215,5 +273,7 @@ UNIT_MAIN(
 	TEST(test_without_hello),
 	TEST(test_others),
 	TEST(test_before_sleep),
+	TEST(test_rounds),
+	TEST(test_rounds_without_turn),
 	TEST(test_no_memory),
 )

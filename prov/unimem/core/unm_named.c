@@ -50,7 +50,7 @@ void unm_named_more(struct unm_named *named, uint64_t src)
 	}
 	if (named->entry[src].recvs++ == 0) {
 		named->sources++;
-		named->fresh = true;
+		named->fresh |= !named->entry[src].reached;
 	}
 }
 

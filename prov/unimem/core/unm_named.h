@@ -15,8 +15,11 @@
 #include <stdint.h>
 
 struct unm_named_entry {
-	uint32_t recvs : 31;		/* receives that name the source */
+	uint32_t recvs : 30;		/* receives that name the source */
 	uint32_t known : 1;		/* for the use of unm_reach.c */
+	uint32_t reached : 1;		/* unm_reach.c has examined the source
+					 * since its connection may have been
+					 * closed last */
 };
 
 /* Part of an endpoint, zeroed at first. Its matching queues count in it. */
@@ -24,8 +27,9 @@ struct unm_named {
 	struct unm_named_entry *entry;	/* by source */
 	uint32_t slots;			/* entries */
 	uint32_t sources;		/* entries with receives */
-	bool fresh;			/* a source was added to them; cleared
-					 * by unm_reach.c */
+	bool fresh;			/* a source that is not reached was
+					 * added to them; cleared by
+					 * unm_reach.c */
 	bool all;			/* there was no memory for an entry: any
 					 * source without one may be named, for
 					 * good */
@@ -38,6 +42,15 @@ void unm_named_less(struct unm_named *named, uint64_t src);
 
 /* May a posted receive name this source? */
 bool unm_named_find(const struct unm_named *named, uint64_t src);
+
+/* The source may have no connection any more, or its number is given to another
+ * one: unm_reach.c has to examine it when a receive names it again. Without an
+ * entry nothing happens. */
+static inline void unm_named_lapse(struct unm_named *named, uint64_t src)
+{
+	if (src < named->slots)
+		named->entry[src].reached = false;
+}
 
 /* Free the entries. */
 void unm_named_clear(struct unm_named *named);

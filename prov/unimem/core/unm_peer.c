@@ -182,6 +182,7 @@ void unm_peer_mark_dead(struct unm_peer *peer)
 
 void unm_peer_removed(struct unm_ep *ep, fi_addr_t index)
 {
+	unm_named_lapse(&ep->named, index);
 	if (index < ep->peer_slots && ep->peer_of[index] != NULL) {
 		struct unm_peer *peer = ep->peer_of[index];
 

@@ -48,8 +48,7 @@ void unm_peer_tear_down(struct unm_peer *peer, int err)
 bool unm_peer_waits(struct hal_peer *hp)
 {
 	const struct unm_peer *peer = hp->user;
-
-	return peer != NULL &&
+	bool waits = peer != NULL &&
 		!(unm_list_empty(&peer->await) && unm_list_empty(&peer->rts) &&
 		  unm_list_empty(&peer->streams) &&
 		  unm_list_empty(&peer->control) &&
@@ -61,6 +60,10 @@ bool unm_peer_waits(struct hal_peer *hp)
 		  unm_list_empty(&peer->answers) &&
 		  peer->accesses == 0 && peer->due == 0 &&
 		  peer->guard_awaited == 0 && !peer->revoke_pending);
+
+	if (peer != NULL && !waits)	/* the connection may be closed now */
+		unm_named_lapse(&peer->ep->named, peer->fi_addr);
+	return waits;
 }
 
 void unm_peer_close_all(struct unm_ep *ep)

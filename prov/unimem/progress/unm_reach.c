@@ -38,13 +38,24 @@ static bool unm_reach_far(const struct unm_ep *ep, uint32_t index)
 				       sizeof(host->id)) != 0;
 }
 
+/* Begin to connect to a source that has no object of a peer. False: it is to be
+ * tried again. */
+static bool unm_reach_dial(struct unm_ep *ep, uint32_t index)
+{
+	struct unm_peer *peer;
+
+	if (!hal_if_may_resume(ep->hif) || unm_peer_find(ep, index, &peer) != 0)
+		return false;
+	hal_peer_resume(peer->hp);
+	return true;
+}
+
 /* Begin to connect to the sources that have no object of a peer. */
 static void unm_reach_new(struct unm_ep *ep)
 {
 	struct unm_named *named = &ep->named;
 	uint32_t n = named->slots < ep->av->count ? named->slots :
 		ep->av->count;
-	struct unm_peer *peer;
 
 	unm_list_for_each(pos, &ep->peers) {
 		fi_addr_t index = unm_container(pos, struct unm_peer,
@@ -57,17 +68,17 @@ static void unm_reach_new(struct unm_ep *ep)
 		bool known = named->entry[i].known;
 
 		named->entry[i].known = false;
-		/* a source that cannot be connected to is tried again */
-		if (named->entry[i].recvs != 0 && !known &&
-		    unm_reach_far(ep, i) && hal_if_may_resume(ep->hif) &&
-		    unm_peer_find(ep, i, &peer) == 0)
-			hal_peer_resume(peer->hp);
+		if (named->entry[i].recvs != 0)
+			named->entry[i].reached = known ||
+				!unm_reach_far(ep, i) || unm_reach_dial(ep, i);
 	}
 }
 
 /* Connect again to sources that are suspended. */
 static void unm_reach_again(struct unm_ep *ep)
 {
+	struct unm_list *left = NULL;
+
 	unm_list_for_each(pos, &ep->peers) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
 						      all);
@@ -75,14 +86,18 @@ static void unm_reach_again(struct unm_ep *ep)
 		if (peer->hp == NULL || peer->hp->host == NULL ||
 		    !unm_named_find(&ep->named, peer->fi_addr))
 			continue;
-		if (!hal_if_may_resume(ep->hif)) {
-			/* it is the first one next time: the head of the list
-			 * moves in front of it */
-			unm_list_remove(&ep->peers);
-			unm_list_append(pos, &ep->peers);
-			return;
-		}
-		hal_peer_resume(peer->hp);
+		if (left == NULL && !hal_if_may_resume(ep->hif))
+			left = pos;
+		if (left != NULL)
+			unm_named_lapse(&ep->named, peer->fi_addr);
+		else
+			hal_peer_resume(peer->hp);
+	}
+	if (left != NULL) {
+		/* it is the first one next time: the head of the list moves in
+		 * front of it */
+		unm_list_remove(&ep->peers);
+		unm_list_append(left, &ep->peers);
 	}
 }
 

@@ -32,7 +32,8 @@ static inline void unm_reach(struct unm_ep *ep, uint64_t now)
 }
 
 /* The same before a sleep that may have no end: also if a receive has named a
- * further source since then. */
+ * source since then that was not examined while it is connected. A loop of
+ * receives of a connected source and of sleeps examines it once a second. */
 static inline void unm_reach_before_sleep(struct unm_ep *ep, uint64_t now)
 {
 	if (ep->named.fresh)
