@@ -266,6 +266,37 @@ static void test_no_memory(void **state)
 	assert_int_equal(named->sources, 0);
 }
 
+/* Sources without an entry, of which any may be named, are connected to, except
+ * peers that have ended. */
+static void test_no_memory_at_all(void **state)
+{
+	uint64_t now = 5000000000;
+	struct unm_peer *dead;
+
+	unm_named_more(&g_ep.named, UINT32_MAX - 1);
+	unm_named_more(&g_ep.named, 7);		/* no entry either */
+	assert_int_equal(g_ep.named.slots, 0);
+	assert_int_equal(unm_peer_find(&g_ep, 4, &dead), 0);
+	dead->hp = NULL;
+	for (unsigned pass = 1; pass <= 3; pass++) {
+		g_left = SLOTS;
+		unm_reach(&g_ep, now);
+		assert_int_equal(reached(g_dials), pass < 3 ?
+				 pass * SLOTS + 1 : N);
+		now += 1000000000;
+	}
+	for (int i = 0; i < N; i++)
+		assert_int_equal(g_dials[i], 1);
+	/* before a sleep, too, after a further receive */
+	unm_named_more(&g_ep.named, 8);
+	g_left = SLOTS;
+	g_resumes[8] = 0;
+	unm_list_remove(&g_ep.peers);		/* it is the first one */
+	unm_list_append(&((struct unm_peer *)g_peer[8].user)->all, &g_ep.peers);
+	unm_reach_before_sleep(&g_ep, now - 1);
+	assert_int_not_equal(g_resumes[8], 0);
+}
+
 #define TEST(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 UNIT_MAIN(
@@ -276,4 +307,5 @@ UNIT_MAIN(
 	TEST(test_rounds),
 	TEST(test_rounds_without_turn),
 	TEST(test_no_memory),
+	TEST(test_no_memory_at_all),
 )

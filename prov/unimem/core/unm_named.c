@@ -46,6 +46,7 @@ void unm_named_more(struct unm_named *named, uint64_t src)
 		return;
 	if (!unm_named_room(named, src)) {
 		named->all = true;
+		named->fresh = true;
 		return;
 	}
 	if (named->entry[src].recvs++ == 0) {

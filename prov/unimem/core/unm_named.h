@@ -40,6 +40,12 @@ struct unm_named {
 void unm_named_more(struct unm_named *named, uint64_t src);
 void unm_named_less(struct unm_named *named, uint64_t src);
 
+/* May posted receives name any source? */
+static inline bool unm_named_any(const struct unm_named *named)
+{
+	return named->sources != 0 || named->all;
+}
+
 /* May a posted receive name this source? */
 bool unm_named_find(const struct unm_named *named, uint64_t src);
 

@@ -722,7 +722,7 @@ static int unm_arm(struct unm_ep *ep)
 		return -FI_EAGAIN;
 	if (ep->armed)
 		unm_disarm(ep);
-	if (ep->named.sources != 0)
+	if (unm_named_any(&ep->named))
 		unm_reach_before_sleep(ep, unm_now_ns());
 	unm_pending_want_wake(ep, true);
 	if (hal_if_arm(ep->hif) != 0) {

@@ -50,6 +50,27 @@ static bool unm_reach_dial(struct unm_ep *ep, uint32_t index)
 	return true;
 }
 
+/* Has a source an object of a peer, which may have ended? */
+static bool unm_reach_known(const struct unm_ep *ep, uint32_t index)
+{
+	unm_list_for_each(pos, &ep->peers)
+		if (unm_container(pos, struct unm_peer, all)->fi_addr == index)
+			return true;
+	return false;
+}
+
+/* Begin to connect to the sources without an entry that have no object of a
+ * peer. There was no memory for entries, so that any source may be named. */
+static void unm_reach_rest(struct unm_ep *ep)
+{
+	for (uint32_t i = ep->named.slots; i < ep->av->count; i++) {
+		if (!hal_if_may_resume(ep->hif))
+			return;
+		if (unm_reach_far(ep, i) && !unm_reach_known(ep, i))
+			unm_reach_dial(ep, i);
+	}
+}
+
 /* Begin to connect to the sources that have no object of a peer. */
 static void unm_reach_new(struct unm_ep *ep)
 {
@@ -105,5 +126,7 @@ void unm_reach_all(struct unm_ep *ep)
 {
 	ep->named.fresh = false;
 	unm_reach_new(ep);
+	if (ep->named.all)
+		unm_reach_rest(ep);
 	unm_reach_again(ep);
 }

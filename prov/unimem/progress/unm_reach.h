@@ -24,7 +24,7 @@ void unm_reach_all(struct unm_ep *ep);
  * not tried for a second. now: unm_now_ns(). The domain is locked. */
 static inline void unm_reach(struct unm_ep *ep, uint64_t now)
 {
-	if (__builtin_expect(ep->named.sources == 0, 1) ||
+	if (__builtin_expect(!unm_named_any(&ep->named), 1) ||
 	    now < ep->next_reach)
 		return;
 	ep->next_reach = now + UINT64_C(1000000000);
