@@ -151,6 +151,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/net/hal_net_peer.h \
 	prov/unimem/hal/net/hal_net_recv.c \
 	prov/unimem/hal/net/hal_net_recv.h \
+	prov/unimem/hal/net/hal_net_redial.c \
+	prov/unimem/hal/net/hal_net_redial.h \
 	prov/unimem/hal/net/hal_net_region.c \
 	prov/unimem/hal/net/hal_net_region.h \
 	prov/unimem/hal/net/hal_net_send.c \

@@ -25,15 +25,13 @@
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_load.h"
 #include "hal/net/hal_net_loss.h"
+#include "hal/net/hal_net_redial.h"
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
 
 #define EVENTS_BURST	64
 #define PROBE_MS	1000		/* between two probes of the kernel */
-#define DIALS_MIN	4		/* attempts in any time */
-#define REDIAL_NS	UINT64_C(10000000)	/* pause after the first */
 #define ACCEPT_NS	UINT64_C(100000000)	/* pause without descriptors */
-#define REDIAL_SHIFT	6		/* doubles up to 640 ms */
 
 /* ---- Sockets ------------------------------------------------------- */
 
@@ -287,89 +285,6 @@ void net_conns_close(struct net_if *nif, bool shut)
 	nif->listen.fd = -1;
 }
 
-/* Log why a peer is not reached, once for each interface. */
-static void log_unreached(struct net_peer *peer, int status)
-{
-	struct net_if *nif = peer->nif;
-	bool nobody = peer->by_key && status == -FI_ECONNREFUSED;
-	/* callers connect to a service or a mailbox to find out if it runs */
-	bool quiet = nobody &&
-		(peer->p.addr.iface == HAL_IF_SERVICE ||
-		 peer->p.addr.iface == nif->hif->caps->ifs_per_board);
-	char text[64];
-
-	hal_log(nif->said || quiet, "interface %u:%u at %s port %u: %s%s",
-		peer->p.addr.board, peer->p.addr.iface,
-		net_host_text(&peer->host, text), peer->host.port,
-		nobody ? "no process has this interface" :
-		peer->by_key && status == -FI_EACCES ?
-		"has another key file, or none" :
-		status == -FI_EACCES ? "does not know the secret of its "
-		"address" : status == -EPROTONOSUPPORT ?
-		"is of another version of unimem" :
-		status == -EPROTO ? "is no interface of unimem" :
-		status == -FI_ECONNREFUSED ? "its process has ended" :
-		status == 0 ? "it ended all connections without an answer" :
-		strerror(-status), hal_log_advice(status, ""));
-	nif->said |= !quiet;
-}
-
-/*
- * May a repeated dial succeed? A process that computes lets its kernel accept
- * connections until the backlog is full, and closes connections whose proof
- * comes late while others wait: 0, and the first two. The network may be out
- * for a moment, which ends no connection that exists: the next three. Ports,
- * descriptors and memory of this process may become free: the rest.
- */
-static bool is_passing(int status)
-{
-	static const int errors[] = {
-		ETIMEDOUT, ECONNRESET,
-		ENETUNREACH, EHOSTUNREACH, ENETDOWN,
-		EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOMEM, ENOBUFS,
-	};
-
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (status == -errors[i])
-			return true;
-	return status == 0;
-}
-
-/* Is the host of the peer, as far as the kernel knows, not there? */
-static bool is_outage(int status)
-{
-	return status == -ENETUNREACH || status == -EHOSTUNREACH ||
-		status == -ENETDOWN;
-}
-
-/*
- * A connection that this side began has ended before frames could be sent. If
- * the reason may pass, it is tried again for a while. The number of attempts
- * counts too: this process may compute between them. For a receive alone it is
- * tried for as long as the receive waits, because many receivers may fill the
- * backlog of one sender that computes: only an outage ends the peer.
- */
-static void dial_failed(struct net_peer *peer, int status)
-{
-	int shift = peer->tries < REDIAL_SHIFT ? peer->tries : REDIAL_SHIFT;
-	bool endless = peer->reaching && !is_outage(status);
-	uint64_t now = unm_now_ns();
-
-	peer->state = NET_DIALLING;
-	if (endless)
-		peer->dial_by = 0;	/* an outage begins its time */
-	else if (peer->tries == 0 || peer->dial_by == 0)
-		peer->dial_by = now + peer->nif->net->dial_ns;
-	if (is_passing(status) &&
-	    (endless || now < peer->dial_by || peer->tries < DIALS_MIN)) {
-		peer->tries++;
-		peer->redial = now + (REDIAL_NS << shift);
-		return;
-	}
-	log_unreached(peer, status);
-	net_peer_dying(peer, status != 0 ? status : -FI_ECONNREFUSED);
-}
-
 /* Log that a host is lost, once for each interface. */
 static void log_silence(struct net_peer *peer)
 {
@@ -396,7 +311,7 @@ void net_conn_failed(struct net_conn *conn, int status)
 	if (peer->silent && peer->state >= NET_UP)
 		log_silence(peer);
 	if (dialled && peer->state < NET_UP)
-		dial_failed(peer, status);
+		net_dial_failed(peer, status);
 	else
 		net_peer_lost(peer, "control connection", status);
 }
@@ -490,7 +405,7 @@ static int conn_bytes(struct net_conn *conn, const uint8_t *data, size_t len)
 }
 
 /* The status of a connection from which recv() has returned n <= 0. Attempts to
- * connect treat a reset as an orderly end: dial_failed(). */
+ * connect treat a reset as an orderly end: net_dial_failed(). */
 static int conn_ended(const struct net_conn *conn, ssize_t n)
 {
 	if (n < 0 && errno != ECONNRESET)
@@ -537,7 +452,7 @@ void net_dial(struct net_peer *peer)
 	if (conn == NULL) {
 		if (fd >= 0)
 			close(fd);
-		dial_failed(peer, fd < 0 ? fd : -FI_ENOMEM);
+		net_dial_failed(peer, fd < 0 ? fd : -FI_ENOMEM);
 		return;
 	}
 	conn->dialled = true;

@@ -20,6 +20,7 @@
  *   hal_net_recv.c	frames that come
  *   hal_net_loss.c	frames that the engine has lost
  *   hal_net_conn.c	control connections
+ *   hal_net_redial.c	those that fail before frames can be sent
  *   hal_net_meet.c	their messages after the proofs
  *   hal_net_suspend.c	closes the connections of peers that are idle
  *   hal_net_peer.c	peers as callers of the HAL use them; their ends

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hal_net_redial.h - connections that fail before frames can be sent; private
+ * to hal/net. */
+#ifndef HAL_NET_REDIAL_H
+#define HAL_NET_REDIAL_H
+
+#include "hal/net/hal_net_types.h"
+
+/* A connection that this side began has ended before frames could be sent.
+ * status: a negative errno; 0: it just ended. The peer is dialled again later,
+ * or has ended. */
+void net_dial_failed(struct net_peer *peer, int status);
+
+#endif /* HAL_NET_REDIAL_H */
