@@ -46,11 +46,22 @@ static struct net_worker *worker_of(const void *owner)
 	return NULL;
 }
 
+/* Does this call lack descriptors? */
+static bool lacks(const void *owner, int *left)
+{
+	if (*left == 0 || owner != net_pair.lack.of->nif)
+		return false;
+	--*left;
+	return true;
+}
+
 static int fake_open(const struct net_worker_conf *conf,
 		     struct net_worker **out)
 {
 	struct net_worker *w = worker_of(NULL);
 
+	if (lacks(conf->owner, &net_pair.lack.open))
+		return -FI_EMFILE;
 	assert_non_null(w);
 	assert_int_equal(conf->dead_ms, 3000);
 	w->up = conf->up;
@@ -74,6 +85,8 @@ static int fake_address(struct net_worker *w, void *buf, size_t *len)
 {
 	uint64_t address[2] = { FAKE_ADDRESS, (uint64_t)(w - g_workers) };
 
+	if (lacks(w->owner, &net_pair.lack.address))
+		return -FI_EMFILE;
 	memcpy(buf, address, sizeof(address));
 	*len = sizeof(address);
 	return 0;
@@ -112,6 +125,8 @@ static int fake_connect(struct net_worker *w, const void *address, size_t len,
 	memcpy(to, address, len);
 	if (to[0] != FAKE_ADDRESS || to[1] > FAKE_WORKERS)
 		return -FI_EINVAL;
+	if (lacks(w->owner, &net_pair.lack.connect))
+		return -FI_EMFILE;
 	*out = calloc(1, sizeof(**out));
 	assert_non_null(*out);
 	(*out)->from = w;

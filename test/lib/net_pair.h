@@ -35,6 +35,11 @@ struct net_pair {
 	uint64_t rng;
 	unsigned lose;			/* the frame to be lost, counted from
 					 * the next, 1; 0: none */
+	struct net_pair_lack {		/* calls of the engine of one side that
+					 * fail for want of descriptors */
+		const struct net_side *of;
+		int open, address, connect;
+	} lack;
 };
 extern struct net_pair net_pair;
 

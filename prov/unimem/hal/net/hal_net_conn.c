@@ -312,7 +312,8 @@ void net_conn_failed(struct net_conn *conn, int status)
 		log_silence(peer);
 	if (dialled && peer->state < NET_UP)
 		net_dial_failed(peer, status);
-	else
+	else if (peer->state != NET_MEETING ||
+		 !net_accept_failed(peer, status))
 		net_peer_lost(peer, "control connection", status);
 }
 
@@ -394,6 +395,8 @@ static int conn_bytes(struct net_conn *conn, const uint8_t *data, size_t len)
 			n = (ssize_t)(sizeof(conn->in) - conn->nin);
 			if ((size_t)n > len)
 				n = (ssize_t)len;
+			if (n == 0)
+				return -EPROTO;	/* too much before its link */
 			memcpy(conn->in + conn->nin, data, (size_t)n);
 			conn->nin += (size_t)n;
 			ret = conn->nif->control(conn);
@@ -597,13 +600,34 @@ void net_conns_input(struct net_if *nif, int ms)
 
 /* ---- Time ---------------------------------------------------------- */
 
-/* When a connection is given up; UINT64_MAX: never. */
+/* When a connection is given up or its link tried; UINT64_MAX: never. */
 static uint64_t due(const struct net_conn *conn)
 {
+	if (conn->link_at != 0)
+		return conn->link_at;
 	if (conn->half && conn->nif->nhalf >= NET_HALF_MAX &&
 	    conn->crowded < conn->deadline)
 		return conn->crowded;
 	return conn->deadline != 0 ? conn->deadline : UINT64_MAX;
+}
+
+/* Open a link again that lacked descriptors. It ends its peer, with that
+ * reason, if it lacks them for too long and something is to be sent. */
+static void retry_link(struct net_conn *conn, uint64_t now)
+{
+	struct net_peer *peer = conn->peer;
+	int ret;
+
+	if (peer->reaching)
+		conn->deadline = now + conn->nif->net->dial_ns;
+	ret = conn->nif->control(conn);
+	if (ret == 0 && conn->link_at != 0 && conn->deadline <= now) {
+		net_conn_close(conn);
+		net_log_unreached(peer, -FI_EMFILE);
+		net_peer_dying(peer, -FI_EMFILE);
+	} else if (ret != 0 && conn->src.fd >= 0) {
+		net_conn_failed(conn, ret);
+	}
 }
 
 /*
@@ -636,7 +660,9 @@ void net_conns_tick(struct net_if *nif, uint64_t now)
 		struct net_conn *conn = unm_container(pos, struct net_conn,
 						      link);
 
-		if (due(conn) <= now)
+		if (due(conn) <= now && conn->link_at != 0)
+			retry_link(conn, now);
+		else if (due(conn) <= now)
 			net_conn_failed(conn, conn->dialled ?
 					-FI_ETIMEDOUT : 0);
 	}

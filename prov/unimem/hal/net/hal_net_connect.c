@@ -207,6 +207,9 @@ int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
 		if (ret != 0)
 			return ret;
 		net_dial(peer);
+	} else if (!peer->by_key) {
+		/* it may have dialled, and have to be dialled after all */
+		memcpy(peer->secret, host->secret, NET_SECRET);
 	}
 	net_peer_open(peer);
 	*out = &peer->p;

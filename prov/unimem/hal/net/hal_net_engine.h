@@ -19,7 +19,7 @@
 
 #include "hal/net/hal_net_auth.h"
 
-#define NET_ENGINE_ABI		5	/* raise when this file changes */
+#define NET_ENGINE_ABI		6	/* raise when this file changes */
 #define NET_ENGINE_SYMBOL	"hal_net_engine"
 #define NET_CRYPTO_SYMBOL	"hal_net_crypto"
 #define NET_WORKER_MAX		1024	/* bytes of a worker's address */
@@ -70,7 +70,9 @@ struct net_engine {
 	/* 0; -FI_EBUSY: a link does not end, so the worker and its descriptors
 	 * stay until the process ends. */
 	int (*close)(struct net_worker *worker);
-	/* Copy the address of the worker, up to *len bytes; sets *len. */
+	/* Copy the address of the worker, up to *len bytes; sets *len.
+	 * -FI_EMFILE: there are no descriptors for a link, of which the address
+	 * is a part. -FI_ENOMEM. */
 	int (*address)(struct net_worker *worker, void *buf, size_t *len);
 	/* Carry messages. Not 0: there was something. */
 	unsigned (*progress)(struct net_worker *worker);
@@ -79,8 +81,8 @@ struct net_engine {
 	 * first. */
 	int (*arm)(struct net_worker *worker);
 	/* Open a link to the worker with an address of so many bytes, which a
-	 * peer has sent. 0; -FI_EINVAL: no such address; -FI_ENOMEM,
-	 * -FI_EIO. */
+	 * peer has sent. 0; -FI_EINVAL: no such address; -FI_EMFILE,
+	 * -FI_ENOMEM, -FI_EIO. */
 	int (*connect)(struct net_worker *worker, const void *address,
 		       size_t len, void *peer, struct net_link **link);
 	/* Send a message. 0: the bytes may be reused; 1: not before

@@ -24,6 +24,8 @@
 
 #define CROSSED_NS	UINT64_C(100000000)	/* wait for the other
 						 * connection of both */
+#define LINK_NS		UINT64_C(100000000)	/* pause without descriptors for
+						 * a link */
 
 /* ---- Output -------------------------------------------------------- */
 
@@ -44,10 +46,13 @@ static int worker_open(struct net_if *nif)
 	if (nif->engine == NULL)
 		return -FI_ENOSYS;	/* was logged */
 	ret = nif->engine->open(&conf, &nif->worker);
-	if (ret != 0)
-		hal_log(0, "cannot start %s on %s for peers on other hosts: "
-			"%s", nif->engine->name, nif->net->device,
-			strerror(-ret));
+	if (ret != 0) {
+		hal_log(nif->said_start, "cannot start %s on %s for peers on "
+			"other hosts: %s%s", nif->engine->name,
+			nif->net->device, strerror(-ret),
+			hal_log_advice(ret, ""));
+		nif->said_start = true;
+	}
 	return ret;
 }
 
@@ -281,8 +286,9 @@ static void proven_acceptor(struct net_conn *conn)
 	peer->conn = conn;
 	net_peer_used(peer);
 	peer->state = NET_MEETING;
-	if (send_meet(conn) != 0)
-		net_conn_failed(conn, -FI_ECONNREFUSED);
+	ret = send_meet(conn);
+	if (ret != 0)
+		net_conn_failed(conn, ret);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
 }
 
@@ -290,6 +296,7 @@ void net_meet_proven(struct net_conn *conn)
 {
 	struct hal_addr addr;
 	struct hal_host host;
+	int ret;
 
 	if (!conn->dialled) {
 		proven_acceptor(conn);
@@ -305,54 +312,12 @@ void net_meet_proven(struct net_conn *conn)
 	}
 	net_conn_whole(conn);
 	conn->peer->state = NET_MEETING;
-	if (send_meet(conn) != 0)
-		net_conn_failed(conn, -FI_ECONNREFUSED);
+	ret = send_meet(conn);
+	if (ret != 0)
+		net_conn_failed(conn, ret);
 }
 
 /* ---- Input --------------------------------------------------------- */
-
-/* len: bytes of the message; the address of the worker is its last part. */
-static int on_meet(struct net_conn *conn, const struct net_meet *meet,
-		   size_t len)
-{
-	const struct hal_caps *caps = conn->nif->hif->caps;
-	struct net_peer *peer = conn->peer;
-	int ret;
-
-	if (peer->state != NET_MEETING || len <= sizeof(*meet) ||
-	    len - sizeof(*meet) > NET_WORKER_MAX)
-		return -EPROTO;
-	if (meet->depth != caps->pkt_depth ||
-	    meet->payload != caps->pkt_payload ||
-	    meet->space != caps->space_bytes) {
-		hal_log(0, "interface %u:%u on another host has another "
-			"FI_UNIMEM_PROFILE or version: refused",
-			peer->p.addr.board, peer->p.addr.iface);
-		return -FI_ECONNREFUSED;
-	}
-	peer->to_slot = meet->slot;
-	peer->to_token = meet->token;
-	ret = conn->nif->engine->connect(conn->nif->worker, meet + 1,
-					 len - sizeof(*meet), peer,
-					 &peer->out);
-	if (ret == 0)
-		net_suspend_count(peer);
-	return ret;
-}
-
-static int on_bye(struct net_conn *conn, const struct net_bye *bye, size_t len)
-{
-	struct net_peer *peer = conn->peer;
-
-	if (peer->state < NET_UP || len != sizeof(*bye) ||
-	    net_stream_ack(&peer->s, bye->taken) != 0)
-		return -EPROTO;
-	peer->bye = bye->ctl.type == NET_CTL_BYE ? -FI_ESHUTDOWN :
-		    -FI_ECONNRESET;
-	peer->bye_sent = bye->sent;
-	net_peer_dying(peer, -FI_ECONNRESET);
-	return 0;
-}
 
 /* Frames may be sent. The first connection begins the session. */
 static void peer_up(struct net_peer *peer)
@@ -370,17 +335,81 @@ static void peer_up(struct net_peer *peer)
 		net_peer_event(peer, HAL_EV_CONNECTED, 0);
 }
 
+/*
+ * Open the link to the peer's worker. The peer may have sent frames already,
+ * and would take the end of the connection for the end of this process. So the
+ * connection waits if descriptors or memory are lacking, but no longer than
+ * FI_UNIMEM_NET_DIAL_MS.
+ */
+static int link_open(struct net_conn *conn)
+{
+	struct net_if *nif = conn->nif;
+	struct net_peer *peer = conn->peer;
+	uint64_t now = unm_now_ns();
+	int ret;
+
+	ret = nif->engine->connect(nif->worker, conn->worker, conn->nworker,
+				   peer, &peer->out);
+	if (ret == -FI_EMFILE || ret == -FI_ENOMEM) {
+		if (conn->link_at == 0)
+			conn->deadline = now + nif->net->dial_ns;
+		conn->link_at = now + LINK_NS;
+		return 0;
+	}
+	if (ret != 0)
+		return ret;
+	conn->link_at = 0;
+	conn->deadline = 0;
+	net_suspend_count(peer);
+	peer_up(peer);
+	return 0;
+}
+
+/* len: bytes of the message; the address of the worker is its last part. */
+static int on_meet(struct net_conn *conn, const struct net_meet *meet,
+		   size_t len)
+{
+	const struct hal_caps *caps = conn->nif->hif->caps;
+	struct net_peer *peer = conn->peer;
+
+	if (peer->state != NET_MEETING || len <= sizeof(*meet) ||
+	    len - sizeof(*meet) > NET_WORKER_MAX)
+		return -EPROTO;
+	if (meet->depth != caps->pkt_depth ||
+	    meet->payload != caps->pkt_payload ||
+	    meet->space != caps->space_bytes) {
+		hal_log(0, "interface %u:%u on another host has another "
+			"FI_UNIMEM_PROFILE or version: refused",
+			peer->p.addr.board, peer->p.addr.iface);
+		return -FI_ECONNREFUSED;
+	}
+	peer->to_slot = meet->slot;
+	peer->to_token = meet->token;
+	conn->nworker = len - sizeof(*meet);
+	memcpy(conn->worker, meet + 1, conn->nworker);
+	return link_open(conn);
+}
+
+static int on_bye(struct net_conn *conn, const struct net_bye *bye, size_t len)
+{
+	struct net_peer *peer = conn->peer;
+
+	if (peer->state < NET_UP || len != sizeof(*bye) ||
+	    net_stream_ack(&peer->s, bye->taken) != 0)
+		return -EPROTO;
+	peer->bye = bye->ctl.type == NET_CTL_BYE ? -FI_ESHUTDOWN :
+		    -FI_ECONNRESET;
+	peer->bye_sent = bye->sent;
+	net_peer_dying(peer, -FI_ECONNRESET);
+	return 0;
+}
+
 static int on_control(struct net_conn *conn, const struct net_ctl *ctl,
 		      size_t len)
 {
-	int ret;
-
 	switch (ctl->type) {
 	case NET_CTL_MEET:
-		ret = on_meet(conn, (const struct net_meet *)ctl, len);
-		if (ret == 0)
-			peer_up(conn->peer);
-		return ret;
+		return on_meet(conn, (const struct net_meet *)ctl, len);
 	case NET_CTL_BYE:
 	case NET_CTL_LEAVE:
 		return on_bye(conn, (const struct net_bye *)ctl, len);
@@ -408,7 +437,11 @@ int net_meet_input(struct net_conn *conn)
 	size_t len;
 	int ret = 0;
 
-	while (ret == 0 && conn->src.fd >= 0 && conn->nin >= sizeof(ctl)) {
+	if (conn->link_at != 0 && conn->link_at <= unm_now_ns())
+		ret = link_open(conn);
+	/* messages that follow MEET wait for the link */
+	while (ret == 0 && conn->src.fd >= 0 && conn->link_at == 0 &&
+	       conn->nin >= sizeof(ctl)) {
 		memcpy(&ctl, conn->in, sizeof(ctl));
 		if (ctl.bytes < sizeof(ctl) || ctl.bytes > NET_CTL_MAX)
 			return -EPROTO;

@@ -19,8 +19,7 @@
 #define REDIAL_NS	UINT64_C(10000000)	/* pause after the first */
 #define REDIAL_SHIFT	6		/* doubles up to 640 ms */
 
-/* Log why a peer is not reached, once for each interface. */
-static void log_unreached(struct net_peer *peer, int status)
+void net_log_unreached(struct net_peer *peer, int status)
 {
 	struct net_if *nif = peer->nif;
 	bool nobody = peer->by_key && status == -FI_ECONNREFUSED;
@@ -98,6 +97,20 @@ void net_dial_failed(struct net_peer *peer, int status)
 		peer->redial = now + (REDIAL_NS << shift);
 		return;
 	}
-	log_unreached(peer, status);
+	net_log_unreached(peer, status);
 	net_peer_dying(peer, status != 0 ? status : -FI_ECONNREFUSED);
+}
+
+bool net_accept_failed(struct net_peer *peer, int status)
+{
+	if (!is_passing(status) ||
+	    (!peer->met && !peer->p.tx.open && !peer->by_key))
+		return false;
+	if (!peer->met || peer->reaching || net_peer_unsent(peer)) {
+		net_dial_failed(peer, status);
+	} else {
+		peer->state = NET_SUSPENDED;
+		unm_list_remove(&peer->active);
+	}
+	return true;
 }

@@ -11,4 +11,13 @@
  * or has ended. */
 void net_dial_failed(struct net_peer *peer, int status);
 
+/* A connection that a peer began has ended before frames could be sent. If the
+ * reason may pass, the peer will dial again, and this side does so if it has
+ * something to send. False: it does not pass, or the caller of the HAL does not
+ * have the peer and this side cannot dial it. */
+bool net_accept_failed(struct net_peer *peer, int status);
+
+/* Log why a peer is not reached, once for each interface. */
+void net_log_unreached(struct net_peer *peer, int status);
+
 #endif /* HAL_NET_REDIAL_H */

@@ -24,6 +24,14 @@ static inline bool net_peer_hidden(const struct net_peer *peer)
 	return peer->by_key && !peer->p.tx.open && peer->p.rx.cells == NULL;
 }
 
+/* Has this side anything to send to the peer that is in no frame yet, or in one
+ * that waits for a connection? */
+static inline bool net_peer_unsent(const struct net_peer *peer)
+{
+	return peer->cur != NULL || peer->back_dirty != 0 ||
+		!unm_list_empty(&peer->queue);
+}
+
 /* Set what was not known of a peer that this side connected to by board and
  * interface. False: it is another one. */
 bool net_peer_name(struct net_peer *peer, const struct hal_addr *addr,

@@ -128,6 +128,11 @@ struct net_conn {
 	uint64_t deadline;		/* ns; 0: none */
 	uint64_t crowded;		/* ns: deadline while as many others
 					 * have no proof as may be */
+	uint64_t link_at;		/* ns: when to try again to open the
+					 * link, which lacked descriptors; 0: no
+					 * link waits */
+	uint8_t worker[NET_WORKER_MAX];	/* address for that link */
+	size_t nworker;
 	uint8_t in[NET_CTL_MAX];
 	size_t nin;
 	uint8_t out[NET_CTL_MAX];
@@ -262,6 +267,8 @@ struct net_if {
 	bool listening;			/* listen is in the epoll set */
 	bool said_full;			/* a connection that could not be
 					 * accepted was logged */
+	bool said_start;		/* an engine that did not start was
+					 * logged */
 	uint64_t accept_at;		/* ns: nothing is accepted before, for
 					 * want of a descriptor or memory; 0:
 					 * there is no want */

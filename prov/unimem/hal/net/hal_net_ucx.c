@@ -25,6 +25,7 @@
 #define AM_ID		0x55		/* of all frames */
 #define START_FDS	24		/* descriptors for a worker and its
 					 * first link */
+#define LINK_FDS	2		/* sockets of a further link */
 #define CLOSE_POLLS	100000		/* calls until an end is given up */
 
 /* Address of a worker as peers get it; UCX's follows. UCX reads its addresses
@@ -212,17 +213,16 @@ static void silence(void)
 		(void)ucs_global_opts_set_value("LOG_LEVEL", "fatal");
 }
 
-/* Are there descriptors for a worker? UCX ends the process where it gets none
- * for its thread. */
-static bool has_room(const struct net_worker_conf *conf)
+/* Are there so many descriptors, at most START_FDS? UCX ends the process where
+ * it gets none for its thread, and does not say what a link lacks. */
+static bool has_room(int epfd, int want)
 {
 	int fd[START_FDS], n = 0;
 	bool enough;
 
-	while (n < START_FDS &&
-	       (fd[n] = fcntl(conf->epfd, F_DUPFD_CLOEXEC, 0)) >= 0)
+	while (n < want && (fd[n] = fcntl(epfd, F_DUPFD_CLOEXEC, 0)) >= 0)
 		n++;
-	enough = n == START_FDS;
+	enough = n == want;
 	while (n > 0)
 		close(fd[--n]);
 	return enough;
@@ -233,7 +233,7 @@ static int net_open(const struct net_worker_conf *conf, struct net_worker **out)
 	struct net_worker *w;
 	int ret;
 
-	if (!has_room(conf))
+	if (!has_room(conf->epfd, START_FDS))
 		return -FI_EMFILE;
 	w = calloc(1, sizeof(*w));
 	if (w == NULL)
@@ -266,6 +266,8 @@ static int net_address(struct net_worker *w, void *buf, size_t *len)
 	size_t bytes;
 	int ret = -FI_ENOMEM;
 
+	if (!has_room(w->epfd, LINK_FDS))
+		return -FI_EMFILE;
 	if (ucp_worker_get_address(w->ucp, &address, &bytes) != UCS_OK)
 		return ret;
 	if (bytes <= *len - sizeof(head)) {
@@ -338,6 +340,8 @@ static int net_connect(struct net_worker *w, const void *address, size_t len,
 	memcpy(&head, address, sizeof(head));
 	if (head.bytes != len - sizeof(head) || head.zero != 0)
 		return -FI_EINVAL;
+	if (!has_room(w->epfd, LINK_FDS))
+		return -FI_EMFILE;
 	link = calloc(1, sizeof(*link));
 	if (link == NULL)
 		return -FI_ENOMEM;
