@@ -256,6 +256,19 @@ static void test_awaited_of_no_host(void **state)
 	assert_int_equal(reaching(), 0);
 }
 
+/* This host has lost its address: that ends it, too. */
+static void test_awaited_without_address(void **state)
+{
+	a->nif->net->dial_ns = 100 * MS;
+	g_bind = (struct fault){ .err = EADDRNOTAVAIL, .left = -1 };
+	await_first();
+	NET_PAIR_UNTIL(a->dead == 1);
+	g_bind.left = 0;
+	assert_int_equal(a->dead_status, -ENETDOWN);
+	assert_int_equal(g_lines, 1);
+	assert_int_equal(reaching(), 0);
+}
+
 /* Once something is to be sent, the limits of other dials hold from then on. */
 static void test_awaited_then_used(void **state)
 {
@@ -525,6 +538,7 @@ int main(void)
 		TEST(test_awaited),
 		TEST(test_awaited_again),
 		TEST(test_awaited_of_no_host),
+		TEST(test_awaited_without_address),
 		TEST(test_awaited_then_used),
 		TEST(test_awaited_bound),
 		TEST(test_awaited_and_closed),

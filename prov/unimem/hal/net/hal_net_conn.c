@@ -83,7 +83,8 @@ static int sock_open(const struct net_if *nif, uint16_t port, bool dials)
 		set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
 		return fd;
-	ret = -errno;
+	/* a dial binds no port: this host does not have its address any more */
+	ret = dials && errno == EADDRNOTAVAIL ? -ENETDOWN : -errno;
 	close(fd);
 	return ret;
 }
