@@ -485,6 +485,29 @@ static void echo_without_an_answer(void **state)
 	assert_non_null(strstr(said, "PID_CONF"));
 }
 
+/* No echo has an answer or arrives: after a few, the peers end, and the log
+ * has one line about the first echo and one about the end. */
+static void echoes_without_an_answer(void **state)
+{
+	struct pair p = pair_with_echo_due("world=130,fifo=64");
+	struct dev_if *dif = dev_if(p.a);
+	uint64_t echoes = dif->echo_number;
+
+	bit_is_off(p.a, true);
+	lie.pending = true;
+	errors = 0;
+	assert_true(until(&p, p.dead_a == -FI_EIO));
+	assert_int_equal(dif->echo_number, echoes + 3);
+	assert_int_equal(errors, 2);
+	assert_non_null(strstr(said, "all connections end"));
+	assert_false(dif->unproven);
+	for (int i = 0; i < 100; i++)
+		step(&p);
+	assert_int_equal(dif->echo_number, echoes + 3);
+	lie.pending = false;
+	unpair(&p);
+}
+
 /* ---- Mailboxes that return wrong values -------------------------------- */
 
 /* The backend learns the pattern of an empty mailbox [D 5.1.1, 2.3.3]. Packets
@@ -638,6 +661,7 @@ UNIT_MAIN(
 	DEV_TEST(echo_may_still_arrive),
 	DEV_TEST(echo_is_illegal),
 	DEV_TEST(echo_without_an_answer),
+	DEV_TEST(echoes_without_an_answer),
 	DEV_TEST(empty_pattern_is_learnt),
 	DEV_TEST(packets_while_it_is_learnt),
 	DEV_TEST(never_empty),

@@ -37,6 +37,7 @@ static void echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	    w[1] != dif->echo_number)
 		return;
 	dif->echo = DEV_ECHO_NONE;
+	dif->echoes_stuck = 0;
 	dif->echo_at = 0;
 }
 

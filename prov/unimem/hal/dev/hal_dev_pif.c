@@ -26,6 +26,7 @@
 
 #define POLLS_SEND	100		/* status reads before a packet waits */
 #define POLLS_END	100000		/* reads before a close gives up */
+#define ECHOES_MAX	3		/* echoes in a row without an answer */
 #define PEND_MAX	UINT64_C(20000000)	/* ns; answers take a
 						 * few us */
 #define RUN_PACKETS	16		/* to one peer in a row */
@@ -116,6 +117,7 @@ static void note_answer(struct dev_if *dif, uint64_t answer, bool echo)
 		dif->unproven = false;
 		dif->echo_at = 0;
 		dif->echo = DEV_ECHO_NONE;
+		dif->echoes_stuck = 0;
 	} else if (!echo) {
 		dif->unproven = true;
 	} else if (dif->echo == DEV_ECHO_IN_PIF) {	/* not received yet */
@@ -169,6 +171,45 @@ static void pif_settle(struct dev_if *dif, uint64_t status)
 	}
 }
 
+/* The packetizer was cleared and gave no answer to an echo. The packets before
+ * the echo need another one, but it may have no answer either, and packets to
+ * peers have to wait for it: all peers end after a few. */
+static void echo_stuck(struct dev_if *dif)
+{
+	dif->echo = DEV_ECHO_NONE;
+	dif->echo_at = 0;
+	dif->unproven = ++dif->echoes_stuck < ECHOES_MAX;
+	if (dif->unproven)
+		return;
+	dif->echoes_stuck = 0;
+	if (!dif->echoes_logged)
+		hal_log(0, "packetizer of interface %u:%u: no answer to %u "
+			"packets to itself: all connections end",
+			dif->i.addr.board, dif->i.addr.iface, ECHOES_MAX);
+	dif->echoes_logged = true;
+	dev_disconnect_all(dif);
+}
+
+/* Log that the packetizer has no answer; ret is the status of the clear. A
+ * packet to a peer is logged each time, because it ends the peer. */
+static void log_stuck(struct dev_if *dif, const struct dev_peer *peer, int ret)
+{
+	bool echo = dif->pif_holds == DEV_PIF_ECHO;
+
+	if (ret != 0 ? dif->stuck_logged : echo && dif->echo_logged)
+		return;
+	hal_log(0, "packetizer of interface %u:%u: no answer to a packet to "
+		"%u:%u for %u ms: %s", dif->i.addr.board, dif->i.addr.iface,
+		peer != NULL ? peer->p.addr.board : dif->i.addr.board,
+		peer != NULL ? peer->p.addr.iface : dif->i.addr.iface,
+		(unsigned)(PEND_MAX / 1000000), ret != 0 ?
+		"and it cannot be cleared: the driver must know "
+		"HAL_KDEV_IO_CLEAR" : echo ? "is this board alive?" :
+		"is that board alive? Its connection ends");
+	dif->stuck_logged |= ret != 0;
+	dif->echo_logged |= echo;
+}
+
 /*
  * A packet has no answer for too long: the board of its peer does not answer.
  * Let the driver clear the packetizer, because packets to other peers need its
@@ -183,18 +224,8 @@ static void pif_stuck(struct dev_if *dif)
 	uint64_t status[2];
 
 	dif->pif_since = 0;
-	if (ret == 0 || !dif->stuck_logged)
-		hal_log(0, "packetizer of interface %u:%u: no answer to a "
-			"packet to %u:%u for %u ms: %s", dif->i.addr.board,
-			dif->i.addr.iface,
-			peer != NULL ? peer->p.addr.board : dif->i.addr.board,
-			peer != NULL ? peer->p.addr.iface : dif->i.addr.iface,
-			(unsigned)(PEND_MAX / 1000000), ret == 0 ?
-			"is that board alive? Its connection ends" :
-			"and it cannot be cleared: the driver must know "
-			"HAL_KDEV_IO_CLEAR");
+	log_stuck(dif, peer, ret);
 	if (ret != 0) {
-		dif->stuck_logged = true;
 		dev_disconnect_all(dif);
 		return;
 	}
@@ -204,12 +235,8 @@ static void pif_stuck(struct dev_if *dif)
 	 * packet. */
 	dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
 	dif->pif_answer = status[0] & (HAL_PIF_ACK | HAL_PIF_NACK);
-	if (dif->echo == DEV_ECHO_IN_PIF) {
-		/* The packets before the echo need another one. */
-		dif->echo = DEV_ECHO_NONE;
-		dif->echo_at = 0;
-		dif->unproven = true;
-	}
+	if (dif->echo == DEV_ECHO_IN_PIF)
+		echo_stuck(dif);
 	if (peer != NULL && !peer->p.dead)
 		dev_disconnect(peer);
 }

@@ -257,6 +257,10 @@ struct dev_if {
 	uint8_t echo;			/* enum dev_echo */
 	uint64_t echo_at;		/* ns: when the echo is due, or once it
 					 * is sent, overdue; 0: not set */
+	uint8_t echoes_stuck;		/* echoes in a row without an answer
+					 * that did not arrive */
+	bool echo_logged;		/* logged that an echo has no answer */
+	bool echoes_logged;		/* logged that so many had none */
 	uint64_t echo_number;		/* payload of the last echo */
 	uint64_t echo_came;		/* stats.came when the echo was sent */
 	/* mailbox */
