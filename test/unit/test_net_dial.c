@@ -29,6 +29,7 @@ struct fault {
 	unsigned calls;
 };
 static struct fault g_connect, g_bind, g_socket, g_accept, g_epoll;
+static struct fault g_watch;		/* of a's connections */
 static bool g_bound;			/* a socket that dials has a port */
 
 /* Does this call fail? Then errno is set. */
@@ -60,6 +61,9 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 {
 	if (op != EPOLL_CTL_DEL && net_pair.b.nif != NULL &&
 	    fd == net_pair.b.nif->listen.fd && fails(&g_epoll))
+		return -1;
+	if (op == EPOLL_CTL_ADD && net_pair.a.nif != NULL &&
+	    epfd == net_pair.a.nif->epfd && fails(&g_watch))
 		return -1;
 	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
 }
@@ -101,7 +105,7 @@ static int setup(void **state)
 	int ret = net_pair_setup(state);
 
 	g_connect = g_bind = g_socket = g_accept = (struct fault){ 0 };
-	g_epoll = (struct fault){ 0 };
+	g_epoll = g_watch = (struct fault){ 0 };
 	g_bound = false;
 	g_logged[0] = '\0';
 	g_lines = 0;
@@ -191,13 +195,13 @@ static void await_first(void)
 static void test_awaited(void **state)
 {
 	static const int errors[] = {
-		ETIMEDOUT, ECONNRESET, EADDRNOTAVAIL, EMFILE, ENOBUFS,
+		ETIMEDOUT, ECONNRESET, EADDRNOTAVAIL, EMFILE, ENOBUFS, ENOSPC,
 	};
 	struct net_hal *net;
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		struct fault *fault = errors[i] == EMFILE ? &g_socket :
-			&g_connect;
+			errors[i] == ENOSPC ? &g_watch : &g_connect;
 
 		net = net_pair.hal->net;
 		net->dial_ns = 1;

@@ -58,6 +58,7 @@ static bool is_passing(int status)
 		ETIMEDOUT, ECONNRESET,
 		ENETUNREACH, EHOSTUNREACH, ENETDOWN,
 		EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOMEM, ENOBUFS,
+		ENOSPC,			/* fs.epoll.max_user_watches */
 	};
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
