@@ -374,9 +374,9 @@ static void test_no_descriptor_to_accept(void **state)
 	uint64_t since;
 
 	g_accept = (struct fault){ .err = EMFILE, .left = 4 };
+	since = unm_now_ns();
 	net_pair_dial(a, b);
 	NET_PAIR_UNTIL(g_accept.calls == 1);
-	since = unm_now_ns();
 	assert_int_equal(g_lines, 1);
 	assert_non_null(strstr(g_logged, "ulimit -n"));
 	while (g_accept.left != 0) {
