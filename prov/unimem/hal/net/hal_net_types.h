@@ -232,8 +232,10 @@ struct net_peer {
 	uint32_t asks;			/* questions without an answer */
 	bool silent;			/* its host does not answer */
 	int tries;			/* dials that ended without an answer */
-	uint64_t dial_by;		/* ns: dial again until then; valid if
-					 * tries is not 0 */
+	uint64_t dial_by;		/* ns: dial again until then; 0: no
+					 * limit runs, because it is dialled
+					 * for a receive; unused while tries is
+					 * 0 */
 	uint64_t redial;		/* ns: when to dial again; 0: not; 1: at
 					 * once, see net_if.dial_due */
 	int dying;			/* 0, or the status of HAL_EV_DEAD */
