@@ -167,8 +167,8 @@ static void send_pings(struct victim *v)
 	}
 }
 
-/* The victim has connected, which takes time over a network; here the connection
- * may not have been polled for yet. */
+/* The victim has connected. Over a network that takes time; on one host this
+ * process may not have polled for the connection yet. */
 static void await_peer(struct victim *v)
 {
 	uint64_t end = ct_deadline();
