@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "hal/hal_log.h"
+#include "hal/net/hal_net_conn.h"
+#include "hal/net/hal_net_state.h"
 #include "lib/net_pair.h"
 #include "util/unm_clock.h"
 
@@ -491,6 +493,39 @@ static void test_no_descriptor_for_known(void **state)
 	}
 }
 
+/* A connection that waits for a link ends: so does its peer, if it was ending
+ * already or if its host is silent. */
+static void test_waiting_link_ends(void **state)
+{
+	static const int status[] = { -ECONNRESET, -ETIMEDOUT };
+	uint64_t word = 1;
+	struct net_peer *peer;
+	struct net_hal *net;
+
+	for (int i = 0; i < 2; i++) {
+		net_pair_talk();
+		net = net_pair.hal->net;
+		net->links_max = 0;
+		peer = net_peer(b->peer);
+		NET_PAIR_UNTIL(net_peer(a->peer)->state == NET_SUSPENDED &&
+			       peer->state == NET_SUSPENDED);
+		net->links_max = UINT32_MAX;
+		net_pair.lack = (struct net_pair_lack){ b, 0, 0, -1 };
+		assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word,
+					      1, NULL, 0), 0);
+		NET_PAIR_UNTIL(peer->state == NET_MEETING &&
+			       peer->conn->link_at != 0);
+		if (i == 0)
+			net_peer_dying(peer, -FI_EIO);
+		net_conn_failed(peer->conn, status[i]);
+		NET_PAIR_UNTIL(b->dead == 1);
+		assert_int_equal(b->dead_status,
+				 i == 0 ? -FI_EIO : -FI_ECONNRESET);
+		net_pair_teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+	}
+}
+
 /* A lack that lasts for too long ends the peer, with its reason in the log. */
 static void test_no_descriptor_for_long(void **state)
 {
@@ -498,7 +533,7 @@ static void test_no_descriptor_for_long(void **state)
 		net_pair.lack = (struct net_pair_lack){
 			a, i == 0 ? -1 : 0, i == 1 ? -1 : 0, i == 2 ? -1 : 0,
 		};
-		a->nif->net->dial_ns = 300 * MS;
+		a->nif->net->dial_ns = 1000 * MS;
 		net_pair_dial(a, b);
 		NET_PAIR_UNTIL(a->dead == 1);
 		assert_int_equal(a->dead_status, -EMFILE);
@@ -553,6 +588,7 @@ int main(void)
 		TEST(test_descriptor_of_freed),
 		TEST(test_no_descriptor_for_engine),
 		TEST(test_no_descriptor_for_known),
+		TEST(test_waiting_link_ends),
 		TEST(test_no_descriptor_for_long),
 		TEST(test_no_memory_to_listen),
 	};

@@ -612,8 +612,8 @@ static uint64_t due(const struct net_conn *conn)
 	return conn->deadline != 0 ? conn->deadline : UINT64_MAX;
 }
 
-/* Open a link again that lacked descriptors. It ends its peer, with that
- * reason, if it lacks them for too long and something is to be sent. */
+/* Open a link again that lacked descriptors or memory. If these are lacking for
+ * too long, the peer ends, unless it is connected for a receive alone. */
 static void retry_link(struct net_conn *conn, uint64_t now)
 {
 	struct net_peer *peer = conn->peer;

@@ -104,7 +104,7 @@ void net_dial_failed(struct net_peer *peer, int status)
 
 bool net_accept_failed(struct net_peer *peer, int status)
 {
-	if (!is_passing(status) ||
+	if (peer->dying != 0 || peer->silent || !is_passing(status) ||
 	    (!peer->met && !peer->p.tx.open && !peer->by_key))
 		return false;
 	if (!peer->met || peer->reaching || net_peer_unsent(peer)) {

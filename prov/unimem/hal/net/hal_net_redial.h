@@ -13,8 +13,9 @@ void net_dial_failed(struct net_peer *peer, int status);
 
 /* A connection that a peer began has ended before frames could be sent. If the
  * reason may pass, the peer will dial again, and this side does so if it has
- * something to send. False: it does not pass, or the caller of the HAL does not
- * have the peer and this side cannot dial it. */
+ * something to send. False: it does not pass, as its host is silent for too
+ * long or the peer is ending already, or the caller of the HAL does not have
+ * the peer and this side cannot dial it. */
 bool net_accept_failed(struct net_peer *peer, int status);
 
 /* Log why a peer is not reached, once for each interface. */
