@@ -129,8 +129,8 @@ struct net_conn {
 	uint64_t crowded;		/* ns: deadline while as many others
 					 * have no proof as may be */
 	uint64_t link_at;		/* ns: when to try again to open the
-					 * link, which lacked descriptors; 0: no
-					 * link waits */
+					 * link, for which descriptors or memory
+					 * were lacking; 0: no link waits */
 	uint8_t worker[NET_WORKER_MAX];	/* address for that link */
 	size_t nworker;
 	uint8_t in[NET_CTL_MAX];
