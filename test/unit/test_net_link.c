@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_net_link.c - connections to other hosts whose engine lacks descriptors
+ * or memory for a link, for a while, for too long, or until the peer ends.
+ */
+#include <errno.h>
+
+#include "hal/hal_log.h"
+#include "hal/net/hal_net_conn.h"
+#include "hal/net/hal_net_state.h"
+#include "lib/net_pair.h"
+
+#define MS	UINT64_C(1000000)	/* ns */
+
+static struct net_side *const a = &net_pair.a, *const b = &net_pair.b;
+
+/* ---- Log ----------------------------------------------------------------- */
+
+static char g_logged[512];
+static unsigned g_lines;
+
+static void keep_log(int level, const char *line)
+{
+	if (level != 0)
+		return;
+	snprintf(g_logged, sizeof(g_logged), "%s", line);
+	g_lines++;
+}
+
+static int setup(void **state)
+{
+	g_logged[0] = '\0';
+	g_lines = 0;
+	return net_pair_setup(state);
+}
+
+/* ---- Lacks --------------------------------------------------------------- */
+
+static const struct net_pair_lack g_lacks[] = {
+	{ .open = 3 }, { .address = 3 }, { .connect = 3 },
+};
+#define LACKS		(sizeof(g_lacks) / sizeof(g_lacks[0]))
+
+static bool lacking(void)
+{
+	const struct net_pair_lack *lack = &net_pair.lack;
+
+	return lack->open + lack->address + lack->connect != 0;
+}
+
+/* The engine of either side lacks descriptors for a while, for its worker or
+ * for a link: that side logs it, and the peers are connected then. */
+static void test_no_descriptor_for_engine(void **state)
+{
+	for (size_t i = 0; i < 2 * LACKS; i++) {
+		net_pair.lack = g_lacks[i / 2];
+		net_pair.lack.of = i % 2 ? b : a;
+		net_pair_dial(a, b);
+		NET_PAIR_UNTIL(a->dead + b->dead != 0 ||
+			       (a->connected == 1 && b->inbound == 1 &&
+				!lacking()));
+		assert_int_equal(a->dead + b->dead, 0);
+		assert_int_equal(g_lines, i / 2 == 0);
+		assert_true(i / 2 != 0 || strstr(g_logged, "ulimit -n"));
+		net_pair_teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+	}
+}
+
+/* The same for a peer that this side knows: it has dialled it, too, or it has
+ * suspended it. */
+static void test_no_descriptor_for_known(void **state)
+{
+	uint64_t word = 1, head;
+	struct net_hal *net;
+
+	for (size_t i = 0; i < 2 * LACKS; i++) {
+		net_pair.lack = g_lacks[i / 2];
+		net_pair.lack.of = i % 2 ? b : a;
+		net_pair_talk();
+		assert_int_equal(a->dead + b->dead, 0);
+		assert_false(lacking());
+		net = net_pair.hal->net;
+		net->links_max = 0;
+		NET_PAIR_UNTIL(net_peer(a->peer)->state == NET_SUSPENDED &&
+			       net_peer(b->peer)->state == NET_SUSPENDED);
+		net->links_max = UINT32_MAX;
+		net_pair.lack = g_lacks[i / 2];
+		net_pair.lack.open = 0;
+		net_pair.lack.of = i % 2 ? b : a;
+		assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word,
+					      1, NULL, 0), 0);
+		NET_PAIR_UNTIL(a->dead + b->dead != 0 ||
+			       hal_rx_peek(b->peer, &head) != NULL);
+		NET_PAIR_UNTIL(a->dead + b->dead != 0 || !lacking());
+		assert_int_equal(a->dead + b->dead, 0);
+		net_pair_teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+	}
+}
+
+/* A connection that waits for a link ends: so does its peer, if it was ending
+ * already or if its host is silent. */
+static void test_waiting_link_ends(void **state)
+{
+	static const int status[] = { -ECONNRESET, -ETIMEDOUT };
+	uint64_t word = 1;
+	struct net_peer *peer;
+	struct net_hal *net;
+
+	for (int i = 0; i < 2; i++) {
+		net_pair_talk();
+		net = net_pair.hal->net;
+		net->links_max = 0;
+		peer = net_peer(b->peer);
+		NET_PAIR_UNTIL(net_peer(a->peer)->state == NET_SUSPENDED &&
+			       peer->state == NET_SUSPENDED);
+		net->links_max = UINT32_MAX;
+		net_pair.lack = (struct net_pair_lack){
+			.of = b, .connect = -1,
+		};
+		assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word,
+					      1, NULL, 0), 0);
+		NET_PAIR_UNTIL(peer->state == NET_MEETING &&
+			       peer->conn->link_at != 0);
+		if (i == 0)
+			net_peer_dying(peer, -FI_EIO);
+		net_conn_failed(peer->conn, status[i]);
+		NET_PAIR_UNTIL(b->dead == 1);
+		assert_int_equal(b->dead_status,
+				 i == 0 ? -FI_EIO : -FI_ECONNRESET);
+		net_pair_teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+	}
+}
+
+/* A lack that lasts for too long ends the peer, with its reason in the log. */
+static void test_no_descriptor_for_long(void **state)
+{
+	for (size_t i = 0; i < LACKS; i++) {
+		net_pair.lack = (struct net_pair_lack){
+			a, i == 0 ? -1 : 0, i == 1 ? -1 : 0, i == 2 ? -1 : 0,
+		};
+		a->nif->net->dial_ns = 1000 * MS;
+		net_pair_dial(a, b);
+		NET_PAIR_UNTIL(a->dead == 1);
+		assert_int_equal(a->dead_status, -EMFILE);
+		assert_non_null(strstr(g_logged, "ulimit -n"));
+		assert_int_equal(g_lines, i == 0 ? 2 : 1);
+		net_pair_teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+	}
+}
+
+#define TEST(f)								\
+	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_no_descriptor_for_engine),
+		TEST(test_no_descriptor_for_known),
+		TEST(test_no_descriptor_for_long),
+		TEST(test_waiting_link_ends),
+	};
+
+	hal_log_set(keep_log);
+	return unit_run(tests);
+}
