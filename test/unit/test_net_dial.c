@@ -15,6 +15,7 @@
 
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_conn.h"
+#include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_state.h"
 #include "lib/net_pair.h"
 #include "util/unm_clock.h"
@@ -182,6 +183,16 @@ static uint32_t reaching(void)
 	return atomic_load(&((struct net_hal *)net_pair.hal->net)->nreaching);
 }
 
+/* Another peer wants the place of one that is reaching. */
+static void want_place(void)
+{
+	struct net_hal *net = net_pair.hal->net;
+	uint32_t used = atomic_exchange(&net->nreaching, UINT32_MAX / 2);
+
+	assert_false(hal_if_may_resume(a->hif));
+	atomic_store(&net->nreaching, used);
+}
+
 /* a awaits a packet of b, and has sent nothing. */
 static void await_first(void)
 {
@@ -312,19 +323,223 @@ static void test_awaited_bound(void **state)
 	atomic_store(&net->nreaching, 0);
 }
 
-/* A close does not wait for a peer to which nothing was sent. */
+/* A close does not wait for a peer to which nothing was sent, be it dialled or
+ * not. */
 static void test_awaited_and_closed(void **state)
 {
 	struct net_hal *net = net_pair.hal->net;
-	uint64_t since = unm_now_ns();
 	struct net_side c;
+	uint64_t since;
 
-	net_side_open(&c);
-	net_pair_dial(&c, b);
-	hal_peer_resume(c.peer);
-	net->dead_ns = 30000 * MS;
-	hal_if_close(c.hif);
-	assert_true(unm_now_ns() - since < 20000 * MS);
+	for (int i = 0; i < 2; i++) {
+		since = unm_now_ns();
+		net_side_open(&c);
+		net_pair_dial(&c, b);
+		net->dial_ns = 1;
+		hal_peer_resume(c.peer);
+		if (i == 1) {
+			want_place();
+			NET_PAIR_DO_UNTIL(net_side_pump(&c), reaching() == 0);
+		}
+		net->dead_ns = 30000 * MS;
+		hal_if_close(c.hif);
+		assert_true(unm_now_ns() - since < 20000 * MS);
+		assert_int_equal(reaching(), 0);
+	}
+}
+
+/* ---- Turns --------------------------------------------------------------- */
+
+#define PLACES	16
+#define SOURCES	(PLACES + 4)
+
+static struct source {
+	struct hal_host host;
+	struct hal_peer *peer;		/* NULL: not connected to yet */
+} g_src[SOURCES];
+static unsigned g_next;			/* source whose turn is the next */
+
+/* Connect to the sources that are awaited while there are places, as an
+ * endpoint does once a second. */
+static void await_sources(void)
+{
+	for (int i = 0; i < SOURCES && a->dead == 0; i++) {
+		struct source *s = &g_src[g_next];
+		struct hal_addr to = b->hif->addr;
+
+		if (!hal_if_may_resume(a->hif))
+			return;
+		to.nonce += g_next + 1;
+		if (s->peer == NULL)
+			assert_int_equal(hal_connect_host(a->hif, &to, &s->host,
+							  &s->peer), 0);
+		hal_peer_resume(s->peer);
+		g_next = (g_next + 1) % SOURCES;
+	}
+}
+
+/* Have all sources but the last one had so many turns? Ends their pauses. */
+static bool had_turns(unsigned turns)
+{
+	bool all = true;
+
+	for (int i = 0; i < SOURCES - 1; i++) {
+		struct net_peer *peer = net_peer(g_src[i].peer);
+
+		all &= peer->resumes >= turns;
+		peer->resume_at = 0;
+	}
+	return all;
+}
+
+/* Sources that never answer have all places: hosts that have vanished, to which
+ * no connection is made, or processes that compute. The process of one more has
+ * ended, which shows nevertheless, and each source has its turns. */
+static void test_turns(void **state)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET };
+	struct hal_host host = b->nif->host, closed = host;
+	int fd, full[4];
+
+	for (int computes = 0; computes < 2; computes++) {
+		fd = net_rogue_listen(1, &closed.port);
+		close(fd);
+		fd = net_rogue_listen(computes ? 4 * SOURCES : 0, &host.port);
+		sa.sin_port = htons(host.port);
+		sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		for (int i = 0; i < 4; i++) {	/* fills the backlog of 0 */
+			full[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK,
+					 0);
+			(void)!connect(full[i], (struct sockaddr *)&sa,
+				       sizeof(sa));
+		}
+		for (int i = 0; i < SOURCES; i++)
+			g_src[i] = (struct source){
+				i < SOURCES - 1 ? host : closed, NULL,
+			};
+		g_next = 0;
+		a->nif->net->links_max = 0;
+		a->nif->net->dial_ns = 50 * MS;
+		NET_PAIR_DO_UNTIL({
+			await_sources();
+			assert_in_range(reaching(), 0, PLACES);
+			net_side_pump(a);
+		}, a->dead == 1);
+		assert_int_equal(a->dead_status, -FI_ECONNREFUSED);
+		g_src[SOURCES - 1] = g_src[0];
+		a->dead = 0;
+		NET_PAIR_DO_UNTIL({
+			await_sources();
+			net_side_pump(a);
+		}, had_turns(3));
+		assert_int_equal(a->dead, 0);
+		for (int i = 0; i < 4; i++)
+			close(full[i]);
+		close(fd);
+		net_pair_teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+	}
+}
+
+/* A connection without an answer stays while nobody wants its place: each one
+ * that is closed stays in the backlog of the peer until that accepts it. */
+static void test_turn_unwanted(void **state)
+{
+	struct net_hal *net = net_pair.hal->net;
+
+	net->dial_ns = 1;
+	g_connect.calls = 0;			/* those of set-up */
+	await_first();
+	for (int i = 0; i < 100; i++) {
+		assert_true(hal_if_may_resume(a->hif));
+		net_side_pump(a);
+	}
+	assert_int_equal(reaching(), 1);
+	assert_int_equal(g_connect.calls, 1);
+	net->dial_ns = 10000 * MS;		/* for b to accept */
+	NET_PAIR_UNTIL(a->connected == 1);
+}
+
+/* Data that are to be sent do not wait for a turn, nor for a pause. */
+static void test_turn_over_and_used(void **state)
+{
+	struct net_hal *net = net_pair.hal->net;
+	uint64_t word = 1, head;
+
+	net->dial_ns = 1;
+	await_first();
+	want_place();
+	NET_PAIR_DO_UNTIL(net_side_pump(a),
+			  net_peer(a->peer)->state == NET_SUSPENDED);
+	assert_int_equal(reaching(), 0);
+	net_peer(a->peer)->resume_at = UINT64_MAX;
+	hal_peer_resume(a->peer);
+	assert_int_equal(net_peer(a->peer)->state, NET_SUSPENDED);
+	net->dial_ns = 10000 * MS;		/* for b to accept */
+	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
+				      0), 0);
+	NET_PAIR_UNTIL(b->peer != NULL && hal_rx_peek(b->peer, &head) != NULL);
+	assert_int_equal(a->connected, 1);
+	assert_int_equal(a->dead, 0);
+}
+
+/* A source that has proven itself, and then computes, may rely on the
+ * connection: that stays when its turn is over. Only once it has ended does the
+ * source have to wait for its next turn. */
+static void test_turn_of_proven(void **state)
+{
+	struct net_hal *net = net_pair.hal->net;
+	uint8_t hello[sizeof(struct net_hello)];
+	struct hal_host host = b->nif->host;
+	int fd = net_rogue_listen(4, &host.port);
+	struct net_peer *peer;
+	struct net_rogue r;
+	size_t used;
+
+	net_host_name(&b->hif->addr, &host, r.name);
+	assert_int_equal(hal_connect_host(a->hif, &b->hif->addr, &host,
+					  &a->peer), 0);
+	peer = net_peer(a->peer);
+	net->dial_ns = 1;
+	hal_peer_resume(a->peer);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), (r.fd = (int)syscall(
+		SYS_accept4, fd, NULL, NULL, 0)) >= 0);
+	net_rogue_accept(&r, &host);
+	assert_true(net_rogue_recv(&r, a, hello, sizeof(hello)));
+	assert_int_equal(net_auth_input(&r.auth, hello, sizeof(hello), &used),
+			 0);
+	net_rogue_flush(&r);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), peer->state == NET_MEETING);
+	want_place();
+	NET_PAIR_DO_UNTIL(net_side_pump(a), reaching() == 0);
+	assert_int_equal(peer->state, NET_MEETING);
+	assert_non_null(peer->conn);
+	net_rogue_close(&r);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), peer->state != NET_MEETING);
+	assert_int_equal(peer->state, NET_SUSPENDED);
+	close(fd);
+	peer->resume_at = 0;
+	hal_peer_resume(a->peer);
+	assert_int_equal(reaching(), 1);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
+	assert_int_equal(a->dead_status, -FI_ECONNREFUSED);
+}
+
+/* A host that is not there ends the peer although others want its place. */
+static void test_turn_of_no_host(void **state)
+{
+	a->nif->net->dial_ns = 100 * MS;
+	g_connect = (struct fault){ .err = EHOSTUNREACH, .left = -1 };
+	await_first();
+	NET_PAIR_DO_UNTIL({
+		want_place();
+		net_side_pump(a);
+		if (a->dead == 0) {
+			net_peer(a->peer)->resume_at = 0;
+			hal_peer_resume(a->peer);
+		}
+	}, a->dead == 1);
+	assert_int_equal(a->dead_status, -EHOSTUNREACH);
 	assert_int_equal(reaching(), 0);
 }
 
@@ -466,6 +681,11 @@ int main(void)
 		TEST(test_awaited_then_used),
 		TEST(test_awaited_bound),
 		TEST(test_awaited_and_closed),
+		TEST(test_turns),
+		TEST(test_turn_unwanted),
+		TEST(test_turn_over_and_used),
+		TEST(test_turn_of_proven),
+		TEST(test_turn_of_no_host),
 		TEST(test_port_of_destination),
 		TEST(test_no_port),
 		TEST(test_no_descriptor_to_dial),

@@ -333,7 +333,10 @@ static inline void hal_peer_wake(struct hal_peer *peer)
 }
 
 /* May hal_peer_resume() begin one more connection, or does the caller try again
- * later? Too many of these connections may wait for peers that compute. */
+ * later? Too many of these connections may wait for peers that compute, or
+ * whose hosts have vanished. False: such peers give their places back once
+ * their time is over, so the caller asks again, about once a second, while a
+ * peer has no connection. */
 static inline bool hal_if_may_resume(struct hal_if *hif)
 {
 	return hif->ops->may_resume == NULL || hif->ops->may_resume(hif);
@@ -346,7 +349,9 @@ static inline bool hal_if_may_resume(struct hal_if *hif)
  * went, the peer may stay without a connection for up to 64 seconds.
  * Until the caller sends to it, such a connection, or the first one that
  * hal_connect_host() began just before, does not end the peer because the peer
- * answers late or this process has no descriptor: the HAL dials again.
+ * answers late or this process has no descriptor: the HAL dials again. If
+ * hal_if_may_resume() is false meanwhile, it stops after FI_UNIMEM_NET_DIAL_MS,
+ * and a call after the same pause goes on.
  */
 static inline void hal_peer_resume(struct hal_peer *peer)
 {

@@ -26,7 +26,6 @@
 #include "util/unm_clock.h"
 
 #define REST_MAX	4096		/* calls of the engine before an end */
-#define RESUME_MAX	7		/* of net_peer.resumes: 64 s */
 
 static bool live(const struct net_peer *peer)
 {
@@ -122,8 +121,39 @@ static void read_rest(struct net_if *nif)
 		;
 }
 
+/* Is the turn of a peer over that is connected for its awaited packets only? It
+ * lasts longer while the host is not reached, which ends the peer soon. */
+static bool turn_is_over(const struct net_peer *peer, uint64_t now)
+{
+	return peer->reach_by != 0 && peer->reach_by <= now && live(peer) &&
+		(peer->tries == 0 || peer->dial_by == 0);
+}
+
+/*
+ * The turn of a peer that is connected for its awaited packets only is over: it
+ * gives its place to a peer that has none. A connection that has no answer yet
+ * is closed. After the proofs the other side may rely on the connection, which
+ * stays without a place.
+ */
+static void end_turn(struct net_peer *peer)
+{
+	/* relaxed: it is set again once a second while a peer has no place */
+	atomic_store_explicit(&peer->nif->net->reach_wanted, false,
+			      memory_order_relaxed);
+	net_peer_yield(peer);
+	if (peer->state != NET_DIALLING)
+		return;
+	if (peer->conn != NULL)
+		net_conn_close(peer->conn);
+	net_peer_pause(peer);
+}
+
 void net_peers_tick(struct net_if *nif, uint64_t now)
 {
+	/* relaxed: as above */
+	bool wanted = atomic_load_explicit(&nif->net->reach_wanted,
+					   memory_order_relaxed);
+
 	nif->dial_due = false;
 	/* a peer that is used meanwhile moves to the end: it is visited again,
 	 * or those after it only by the next tick */
@@ -131,6 +161,8 @@ void net_peers_tick(struct net_if *nif, uint64_t now)
 		struct net_peer *peer = unm_container(pos, struct net_peer,
 						      active);
 
+		if (wanted && turn_is_over(peer, now))
+			end_turn(peer);
 		if (peer->redial != 0 && peer->redial <= now && live(peer))
 			net_dial(peer);
 		if (live(peer))
@@ -370,8 +402,6 @@ static void net_resume(struct hal_peer *hp)
 		net_peer_reach(peer);
 	} else if (peer->state == NET_SUSPENDED &&
 		   unm_now_ns() >= peer->resume_at) {
-		if (peer->resumes < RESUME_MAX)
-			peer->resumes++;
 		net_peer_resume(peer);
 		net_peer_reach(peer);
 	}

@@ -79,7 +79,7 @@ static bool is_outage(int status)
  * attempts counts too: this process may compute between them. For a receive
  * alone it is tried for as long as the receive waits, because many receivers
  * may fill the backlog of one sender that computes: only an outage ends the
- * peer.
+ * peer. But if it gave its place to another peer, it has to wait for one.
  */
 void net_dial_failed(struct net_peer *peer, int status)
 {
@@ -88,6 +88,10 @@ void net_dial_failed(struct net_peer *peer, int status)
 	uint64_t now = unm_now_ns();
 
 	peer->state = NET_DIALLING;
+	if (peer->reaching && peer->reach_by == 0 && is_passing(status)) {
+		net_peer_pause(peer);
+		return;
+	}
 	if (endless)
 		peer->dial_by = 0;	/* an outage begins its time */
 	else if (peer->tries == 0 || peer->dial_by == 0)

@@ -15,8 +15,11 @@
 #include "util/unm_clock.h"
 #include "util/unm_random.h"
 
-#define REACH_MIN	16		/* connections for awaited packets that
-					 * may be made at once in any case */
+#define REACH_MIN	16		/* places for connections for awaited
+					 * packets in any case */
+#define RESUME_MAX	7		/* of net_peer.resumes: 64 s */
+#define RESUME_NS	UINT64_C(1000000000)	/* pause after the first turn;
+						 * then doubles */
 
 /* ---- The table of peers -------------------------------------------- */
 
@@ -131,36 +134,61 @@ void net_peer_resume(struct net_peer *peer)
 	HAL_FAULT_POINT(HAL_FAULT_POINT_NET_RESUMED);
 }
 
+void net_peer_pause(struct net_peer *peer)
+{
+	unm_list_remove(&peer->active);
+	peer->redial = 0;
+	peer->resume_at = peer->resumes == 0 ? 0 : unm_now_ns() +
+		(RESUME_NS << (peer->resumes - 1));
+	peer->state = NET_SUSPENDED;
+}
+
 void net_peer_reach(struct net_peer *peer)
 {
-	if (!peer->reaching)
+	struct net_hal *net = peer->nif->net;
+
+	if (peer->reach_by == 0) {
 		/* relaxed: a number, which orders nothing */
-		atomic_fetch_add_explicit(&peer->nif->net->nreaching, 1,
+		atomic_fetch_add_explicit(&net->nreaching, 1,
 					  memory_order_relaxed);
+		peer->reach_by = unm_now_ns() + net->dial_ns;
+		if (peer->resumes < RESUME_MAX)
+			peer->resumes++;
+	}
 	peer->reaching = true;
+}
+
+void net_peer_yield(struct net_peer *peer)
+{
+	if (peer->reach_by != 0)
+		/* relaxed: as above */
+		atomic_fetch_sub_explicit(&peer->nif->net->nreaching, 1,
+					  memory_order_relaxed);
+	peer->reach_by = 0;
 }
 
 void net_peer_reached(struct net_peer *peer)
 {
-	if (peer->reaching)
-		/* relaxed: as above */
-		atomic_fetch_sub_explicit(&peer->nif->net->nreaching, 1,
-					  memory_order_relaxed);
+	net_peer_yield(peer);
 	peer->reaching = false;
 }
 
 /* Peers that compute do not answer, so that their number has to be bounded. A
  * few more than there are free links: peers whose link was suspended need them,
  * too. */
-bool net_peers_reach(const struct net_hal *net)
+bool net_peers_reach(struct net_hal *net)
 {
 	/* relaxed: as above */
 	uint32_t n = atomic_load_explicit(&net->nreaching,
 					  memory_order_relaxed);
 
-	return n < REACH_MIN ||
-		n + atomic_load_explicit(&net->nlinks, memory_order_relaxed) <
-		net->links_max;
+	if (n < REACH_MIN ||
+	    n + atomic_load_explicit(&net->nlinks, memory_order_relaxed) <
+	    net->links_max)
+		return true;
+	/* relaxed: the ticks of all interfaces read it now and then */
+	atomic_store_explicit(&net->reach_wanted, true, memory_order_relaxed);
+	return false;
 }
 
 uint64_t net_peer_identity(const struct net_peer *peer)

@@ -63,12 +63,24 @@ void net_peer_used(struct net_peer *peer);
 /* A suspended peer is to be connected again, soon. */
 void net_peer_resume(struct net_peer *peer);
 
-/* A peer is being connected that has nothing to be sent, or not any more. */
+/* The peer has no connection: the next frame that is to be sent makes one, or
+ * hal_peer_resume() after a pause. The pause is 0 without such calls since the
+ * last data, and grows with them from 1 s to 64 s. */
+void net_peer_pause(struct net_peer *peer);
+
+/* The peer is to be connected although nothing waits to be sent: it gets a
+ * place for FI_UNIMEM_NET_DIAL_MS, and after that until another peer wants
+ * it. */
 void net_peer_reach(struct net_peer *peer);
+
+/* Give the place back, if the peer has one. */
+void net_peer_yield(struct net_peer *peer);
+
+/* The same because the peer is connected, has something to be sent, or ends. */
 void net_peer_reached(struct net_peer *peer);
 
-/* May one more peer be connected so? */
-bool net_peers_reach(const struct net_hal *net);
+/* Is there a place for one more peer? False: one is wanted from now on. */
+bool net_peers_reach(struct net_hal *net);
 
 /* The 48 bits that name this peer to all receivers. */
 uint64_t net_peer_identity(const struct net_peer *peer);

@@ -27,8 +27,6 @@
 #define AGAIN_SHIFT	7			/* doubles up to 1.28 s */
 #define ACK_NS		UINT64_C(100000000)	/* a process that runs has
 						 * acknowledged a frame then */
-#define RESUME_NS	UINT64_C(1000000000)	/* until hal_peer_resume() dials
-						 * a second time; then doubles */
 #define LINK_FDS	3			/* descriptors of a link: of its
 						 * connection, and two of UCX */
 #define LINKS_MIN	8
@@ -180,7 +178,6 @@ void net_suspend_tick(struct net_if *nif, uint64_t now)
 void net_suspend_now(struct net_peer *peer)
 {
 	net_peer_unlink(peer);
-	unm_list_remove(&peer->active);
 	/* the peer has processed all frames */
 	peer->s.acked = peer->s.sent;
 	peer->s.reported = peer->s.taken;
@@ -188,9 +185,7 @@ void net_suspend_now(struct net_peer *peer)
 	peer->ask_at = 0;
 	peer->gap_ns = 0;
 	peer->link_failed = false;
-	peer->resume_at = peer->resumes == 0 ? 0 : unm_now_ns() +
-		(RESUME_NS << (peer->resumes - 1));
-	peer->state = NET_SUSPENDED;
+	net_peer_pause(peer);
 	if (!unm_list_empty(&peer->queue) || peer->cur != NULL ||
 	    peer->back_dirty != 0)
 		net_peer_resume(peer);

@@ -70,8 +70,10 @@ struct net_hal {
 					 * of descriptors */
 	_Atomic uint32_t nlinks;	/* of all interfaces: peers with a link
 					 * that is not being suspended */
-	_Atomic uint32_t nreaching;	/* of all interfaces: peers with
-					 * net_peer.reaching */
+	_Atomic uint32_t nreaching;	/* of all interfaces: peers with a
+					 * place, net_peer.reach_by */
+	_Atomic bool reach_wanted;	/* another peer was refused such a place
+					 * since one was last given up */
 };
 
 enum net_src_kind {
@@ -154,9 +156,10 @@ enum net_peer_state {
 	NET_UP,				/* frames can be sent */
 	NET_SUSPENDING,			/* frames come; SUSPEND was sent and not
 					 * answered */
-	NET_SUSPENDED,			/* both sides have agreed: there is no
-					 * connection, and the next frame to be
-					 * sent makes one */
+	NET_SUSPENDED,			/* there is no connection, and the next
+					 * frame to be sent makes one: both
+					 * sides have agreed, or a peer that is
+					 * reaching has no place */
 };
 
 #define NET_DONE_BIT	(1u << HAL_BACK_WORDS)
@@ -185,9 +188,13 @@ struct net_peer {
 	bool counted;			/* in net_hal.nlinks */
 	bool met;			/* it was in state NET_UP: session is
 					 * set */
-	bool reaching;			/* it is being connected for its awaited
+	bool reaching;			/* it is to be connected for its awaited
 					 * packets only: nothing waits to be
 					 * sent */
+	uint64_t reach_by;		/* ns: end of its turn, after which it
+					 * gives its place in net_hal.nreaching
+					 * to a peer that wants it; 0: it has no
+					 * place */
 	bool link_failed;		/* in NET_SUSPENDING: the engine says
 					 * so */
 	bool contested;			/* begun_anew(): another object of
@@ -199,8 +206,8 @@ struct net_peer {
 					 * proposal waits for */
 	uint64_t ack_by;		/* ns: the proposals to awaited peers
 					 * wait for it until then */
-	uint8_t resumes;		/* calls of hal_peer_resume() since the
-					 * last data that dialled */
+	uint8_t resumes;		/* turns of calls of hal_peer_resume()
+					 * since the last data */
 	uint64_t resume_at;		/* ns: such calls do nothing before */
 	uint64_t token;			/* of frames that come */
 	uint64_t to_token;		/* of frames that go out */
