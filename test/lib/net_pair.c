@@ -46,22 +46,23 @@ static struct net_worker *worker_of(const void *owner)
 	return NULL;
 }
 
-/* Does this call lack descriptors? */
-static bool lacks(const void *owner, int *left)
+/* Does this call lack descriptors or memory? 0, or the error. */
+static int lacks(const void *owner, int *left)
 {
 	if (*left == 0 || owner != net_pair.lack.of->nif)
-		return false;
+		return 0;
 	--*left;
-	return true;
+	return net_pair.lack.memory ? -FI_ENOMEM : -FI_EMFILE;
 }
 
 static int fake_open(const struct net_worker_conf *conf,
 		     struct net_worker **out)
 {
 	struct net_worker *w = worker_of(NULL);
+	int ret = lacks(conf->owner, &net_pair.lack.open);
 
-	if (lacks(conf->owner, &net_pair.lack.open))
-		return -FI_EMFILE;
+	if (ret != 0)
+		return ret;
 	assert_non_null(w);
 	assert_int_equal(conf->dead_ms, 3000);
 	w->up = conf->up;
@@ -84,9 +85,10 @@ static int fake_close(struct net_worker *w)
 static int fake_address(struct net_worker *w, void *buf, size_t *len)
 {
 	uint64_t address[2] = { FAKE_ADDRESS, (uint64_t)(w - g_workers) };
+	int ret = lacks(w->owner, &net_pair.lack.address);
 
-	if (lacks(w->owner, &net_pair.lack.address))
-		return -FI_EMFILE;
+	if (ret != 0)
+		return ret;
 	memcpy(buf, address, sizeof(address));
 	*len = sizeof(address);
 	return 0;
@@ -118,6 +120,7 @@ static int fake_connect(struct net_worker *w, const void *address, size_t len,
 			void *peer, struct net_link **out)
 {
 	uint64_t to[2];
+	int ret;
 
 	(void)peer;
 	if (len != sizeof(to))
@@ -125,8 +128,9 @@ static int fake_connect(struct net_worker *w, const void *address, size_t len,
 	memcpy(to, address, len);
 	if (to[0] != FAKE_ADDRESS || to[1] > FAKE_WORKERS)
 		return -FI_EINVAL;
-	if (lacks(w->owner, &net_pair.lack.connect))
-		return -FI_EMFILE;
+	ret = lacks(w->owner, &net_pair.lack.connect);
+	if (ret != 0)
+		return ret;
 	*out = calloc(1, sizeof(**out));
 	assert_non_null(*out);
 	(*out)->from = w;

@@ -39,6 +39,7 @@ struct net_pair {
 					 * fail for want of descriptors */
 		const struct net_side *of;
 		int open, address, connect;
+		bool memory;		/* or for want of memory */
 	} lack;
 };
 extern struct net_pair net_pair;

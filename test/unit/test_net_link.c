@@ -134,18 +134,23 @@ static void test_waiting_link_ends(void **state)
 	}
 }
 
-/* A lack that lasts for too long ends the peer, with its reason in the log. */
+/* A lack that lasts for too long ends the peer, with its reason in the log, be
+ * it descriptors or memory. */
 static void test_no_descriptor_for_long(void **state)
 {
-	for (size_t i = 0; i < LACKS; i++) {
+	for (size_t i = 0; i < LACKS + 1; i++) {
+		bool memory = i == LACKS;
+
 		net_pair.lack = (struct net_pair_lack){
-			a, i == 0 ? -1 : 0, i == 1 ? -1 : 0, i == 2 ? -1 : 0,
+			a, i == 0 ? -1 : 0, i == 1 ? -1 : 0, i >= 2 ? -1 : 0,
+			memory,
 		};
 		a->nif->net->dial_ns = 1000 * MS;
 		net_pair_dial(a, b);
 		NET_PAIR_UNTIL(a->dead == 1);
-		assert_int_equal(a->dead_status, -EMFILE);
-		assert_non_null(strstr(g_logged, "ulimit -n"));
+		assert_int_equal(a->dead_status, memory ? -ENOMEM : -EMFILE);
+		assert_non_null(strstr(g_logged, memory ? strerror(ENOMEM) :
+				       "ulimit -n"));
 		assert_int_equal(g_lines, i == 0 ? 2 : 1);
 		net_pair_teardown(NULL);
 		assert_int_equal(setup(NULL), 0);

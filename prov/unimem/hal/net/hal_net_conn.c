@@ -624,8 +624,8 @@ static void retry_link(struct net_conn *conn, uint64_t now)
 	ret = conn->nif->control(conn);
 	if (ret == 0 && conn->link_at != 0 && conn->deadline <= now) {
 		net_conn_close(conn);
-		net_log_unreached(peer, -FI_EMFILE);
-		net_peer_dying(peer, -FI_EMFILE);
+		net_log_unreached(peer, conn->link_status);
+		net_peer_dying(peer, conn->link_status);
 	} else if (ret != 0 && conn->src.fd >= 0) {
 		net_conn_failed(conn, ret);
 	}

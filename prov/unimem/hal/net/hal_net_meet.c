@@ -354,6 +354,7 @@ static int link_open(struct net_conn *conn)
 		if (conn->link_at == 0)
 			conn->deadline = now + nif->net->dial_ns;
 		conn->link_at = now + LINK_NS;
+		conn->link_status = ret;
 		return 0;
 	}
 	if (ret != 0)

@@ -133,6 +133,8 @@ struct net_conn {
 	uint64_t link_at;		/* ns: when to try again to open the
 					 * link, for which descriptors or memory
 					 * were lacking; 0: no link waits */
+	int link_status;		/* of the last attempt to open it:
+					 * -FI_EMFILE, -FI_ENOMEM */
 	uint8_t worker[NET_WORKER_MAX];	/* address for that link */
 	size_t nworker;
 	uint8_t in[NET_CTL_MAX];
