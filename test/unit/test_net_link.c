@@ -157,6 +157,36 @@ static void test_no_descriptor_for_long(void **state)
 	}
 }
 
+/* The peer ends in an orderly way while this side lacks descriptors for its
+ * link, whichever side has dialled. */
+static void test_ends_before_link(void **state)
+{
+	struct net_side c;
+	struct net_peer *of_b, *of_c;
+
+	net_pair.lack = (struct net_pair_lack){ .of = b, .connect = -1 };
+	for (unsigned k = 0; k < 2; k++) {
+		net_side_open(&c);
+		if (k == 0)
+			net_pair_dial(&c, b);
+		else
+			net_pair_dial(b, &c);
+		NET_PAIR_DO_UNTIL({ net_side_pump(&c); net_side_pump(b); },
+				  c.nif->npeers == 1 && b->nif->npeers == 1);
+		of_c = unm_container(c.nif->peers.next, struct net_peer, link);
+		of_b = unm_container(b->nif->peers.next, struct net_peer, link);
+		NET_PAIR_DO_UNTIL({ net_side_pump(&c); net_side_pump(b); },
+				  of_c->state == NET_UP &&
+				  of_b->conn->link_at != 0 &&
+				  (k == 1 || b->inbound == 1));
+		c.nif->net->dead_ns = 1;
+		hal_if_close(c.hif);
+		b->nif->net->dead_ns = 3000 * MS;
+		NET_PAIR_DO_UNTIL(net_side_pump(b), b->dead == k + 1);
+		assert_int_equal(b->dead_status, -FI_ESHUTDOWN);
+	}
+}
+
 #define TEST(f)								\
 	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
 
@@ -167,6 +197,7 @@ int main(void)
 		TEST(test_no_descriptor_for_known),
 		TEST(test_no_descriptor_for_long),
 		TEST(test_waiting_link_ends),
+		TEST(test_ends_before_link),
 	};
 
 	hal_log_set(keep_log);

@@ -311,7 +311,7 @@ void net_conn_failed(struct net_conn *conn, int status)
 	peer->silent = status == -FI_ETIMEDOUT;
 	if (peer->silent && peer->state >= NET_UP)
 		log_silence(peer);
-	if (dialled && peer->state < NET_UP)
+	if (dialled && peer->state < NET_UP && peer->dying == 0)
 		net_dial_failed(peer, status);
 	else if (peer->state != NET_MEETING ||
 		 !net_accept_failed(peer, status))
@@ -419,6 +419,16 @@ static int conn_ended(const struct net_conn *conn, ssize_t n)
 	return -FI_ECONNRESET;
 }
 
+/* The connection has ended while its link waits. Execute the messages that wait
+ * for the link: the peer may have notified this side that it ends. */
+static void read_waiting(struct net_conn *conn)
+{
+	if (conn->link_at == 0)
+		return;
+	conn->link_at = 0;
+	(void)conn->nif->control(conn);
+}
+
 static void conn_input(struct net_conn *conn)
 {
 	uint8_t data[2048];
@@ -430,7 +440,9 @@ static void conn_input(struct net_conn *conn)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			net_conn_failed(conn, conn_ended(conn, n));
+			ret = conn_ended(conn, n);
+			read_waiting(conn);
+			net_conn_failed(conn, ret);
 			return;
 		}
 		ret = conn_bytes(conn, data, (size_t)n);

@@ -373,8 +373,8 @@ static int on_meet(struct net_conn *conn, const struct net_meet *meet,
 	const struct hal_caps *caps = conn->nif->hif->caps;
 	struct net_peer *peer = conn->peer;
 
-	if (peer->state != NET_MEETING || len <= sizeof(*meet) ||
-	    len - sizeof(*meet) > NET_WORKER_MAX)
+	if (peer->state != NET_MEETING || conn->nworker != 0 ||
+	    len <= sizeof(*meet) || len - sizeof(*meet) > NET_WORKER_MAX)
 		return -EPROTO;
 	if (meet->depth != caps->pkt_depth ||
 	    meet->payload != caps->pkt_payload ||
@@ -391,11 +391,13 @@ static int on_meet(struct net_conn *conn, const struct net_meet *meet,
 	return link_open(conn);
 }
 
+/* The other side ends, maybe before this side has opened its link. */
 static int on_bye(struct net_conn *conn, const struct net_bye *bye, size_t len)
 {
 	struct net_peer *peer = conn->peer;
 
-	if (peer->state < NET_UP || len != sizeof(*bye) ||
+	if ((peer->state < NET_UP && conn->nworker == 0) ||
+	    len != sizeof(*bye) ||
 	    net_stream_ack(&peer->s, bye->taken) != 0)
 		return -EPROTO;
 	peer->bye = bye->ctl.type == NET_CTL_BYE ? -FI_ESHUTDOWN :
