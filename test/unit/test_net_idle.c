@@ -136,12 +136,47 @@ static void test_ends_instead(void **state)
 	assert_int_equal(b->dead_status, -FI_ESHUTDOWN);
 }
 
+static bool both_up(void)
+{
+	return state_of(a) == NET_UP && state_of(b) == NET_UP;
+}
+
+/* Propose to suspend b, and await it before it answers. */
+static void await_while_suspending(void)
+{
+	limit(0);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), state_of(a) == NET_SUSPENDING);
+	limit(UINT32_MAX);
+	hal_peer_resume(a->peer);
+}
+
+/* A peer that is awaited since it was proposed to suspend it is connected again
+ * as soon as it has agreed. Nothing is left to be done if it does not agree. */
+static void test_awaited_while_suspending(void **state)
+{
+	struct net_peer *peer;
+
+	open_idle(a, b);
+	peer = net_peer(a->peer);
+	await_while_suspending();
+	NET_PAIR_UNTIL(peer->resumes == 1 && both_up());
+	net_flush(peer, NET_F_ASK);
+	NET_PAIR_UNTIL(acknowledged(a->peer) && both_up());
+	await_while_suspending();
+	hal_rx_back(b->peer, 1, 1);
+	net_flush(net_peer(b->peer), NET_F_ASK);
+	NET_PAIR_UNTIL(both_up());
+	assert_false(peer->resume_asked);
+	assert_int_equal(a->dead + b->dead, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		NET_PAIR_TEST(test_no_answer_delays_nobody),
 		NET_PAIR_TEST(test_ends_behind_proposal),
 		NET_PAIR_TEST(test_ends_instead),
+		NET_PAIR_TEST(test_awaited_while_suspending),
 	};
 
 	return unit_run(tests);

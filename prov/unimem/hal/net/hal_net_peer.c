@@ -404,6 +404,8 @@ static void net_resume(struct hal_peer *hp)
 		   unm_now_ns() >= peer->resume_at) {
 		net_peer_resume(peer);
 		net_peer_reach(peer);
+	} else if (peer->state == NET_SUSPENDING) {
+		peer->resume_asked = true;
 	}
 }
 

@@ -177,6 +177,8 @@ void net_suspend_tick(struct net_if *nif, uint64_t now)
 
 void net_suspend_now(struct net_peer *peer)
 {
+	bool asked = peer->resume_asked;
+
 	net_peer_unlink(peer);
 	/* the peer has processed all frames */
 	peer->s.acked = peer->s.sent;
@@ -185,10 +187,13 @@ void net_suspend_now(struct net_peer *peer)
 	peer->ask_at = 0;
 	peer->gap_ns = 0;
 	peer->link_failed = false;
+	peer->resume_asked = false;
 	net_peer_pause(peer);
 	if (!unm_list_empty(&peer->queue) || peer->cur != NULL ||
 	    peer->back_dirty != 0)
 		net_peer_resume(peer);
+	else if (asked && net_peers_reach(peer->nif->net))
+		hal_peer_resume(&peer->p);
 }
 
 int net_suspend_input(struct net_peer *peer, const struct net_bye *msg,
@@ -224,6 +229,7 @@ int net_suspend_input(struct net_peer *peer, const struct net_bye *msg,
 void net_suspend_not(struct net_peer *peer)
 {
 	peer->state = NET_UP;
+	peer->resume_asked = false;
 	net_queue_send(peer);
 	net_flush(peer, NET_F_ASK);
 }

@@ -199,6 +199,8 @@ struct net_peer {
 					 * place */
 	bool link_failed;		/* in NET_SUSPENDING: the engine says
 					 * so */
+	bool resume_asked;		/* in NET_SUSPENDING: hal_peer_resume()
+					 * was called */
 	bool contested;			/* begun_anew(): another object of
 					 * the peer seems to be there */
 	uint8_t session[NET_SECRET];
