@@ -201,12 +201,15 @@ static int find_alias(void)
 		if (net_host_find(texts[i], &host, device) != 0 ||
 		    strcmp(device, "lo") != 0 || host.ip[12] != 10)
 			return 2 + i;
+	if (net_host_first("lo", &host))
+		return 7;
 	/* the address without a label is meant now, as to UCX */
 	if (!add_address("lo", 0x0a4f0001) ||
 	    net_host_find("lo", &host, device) != 0 || host.ip[13] != 0x4f)
 		return 5;
-	return net_host_find("lo:1", &host, device) == 0 &&
-		host.ip[13] == 0x4e ? 0 : 6;
+	if (net_host_find("lo:1", &host, device) != 0 || host.ip[13] != 0x4e)
+		return 6;
+	return net_host_first(device, &host) && host.ip[13] == 0x4f ? 0 : 8;
 }
 
 /* UCX gets the name of the interface, of which a label is no part. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_net_link.c - connections to other hosts whose engine lacks descriptors
- * or memory for a link, for a while, for too long, or until the peer ends.
+ * or memory for a link, for a while, for too long, or until the peer ends; and
+ * the address at which the engine opens its port.
  */
 #include <errno.h>
 
@@ -16,11 +17,15 @@ static struct net_side *const a = &net_pair.a, *const b = &net_pair.b;
 
 /* ---- Log ----------------------------------------------------------------- */
 
-static char g_logged[512];
-static unsigned g_lines;
+static char g_logged[512], g_port[512];
+static unsigned g_lines, g_ports;
 
 static void keep_log(int level, const char *line)
 {
+	if (strstr(line, " opens its port at ") != NULL) {
+		snprintf(g_port, sizeof(g_port), "%s", line);
+		g_ports++;
+	}
 	if (level != 0)
 		return;
 	snprintf(g_logged, sizeof(g_logged), "%s", line);
@@ -29,8 +34,8 @@ static void keep_log(int level, const char *line)
 
 static int setup(void **state)
 {
-	g_logged[0] = '\0';
-	g_lines = 0;
+	g_logged[0] = g_port[0] = '\0';
+	g_lines = g_ports = 0;
 	return net_pair_setup(state);
 }
 
@@ -187,6 +192,27 @@ static void test_ends_before_link(void **state)
 	}
 }
 
+/* ---- Addresses ----------------------------------------------------------- */
+
+/* The engine opens its port at the first address of the network interface,
+ * which is said if it is another one than that of FI_UNIMEM_NET. */
+static void test_other_address(void **state)
+{
+	struct net_side c;
+
+	((struct net_hal *)net_pair.hal->net)->host.ip[15] = 2;
+	net_side_open(&c);
+	net_pair_dial(&c, b);
+	NET_PAIR_DO_UNTIL({ net_side_pump(&c); net_side_pump(b); },
+			  c.connected == 1 && b->inbound == 1);
+	assert_int_equal(g_ports, 1);
+	assert_non_null(strstr(g_port, "FI_UNIMEM_NET=lo: "));
+	assert_non_null(strstr(g_port, " at 127.0.0.1, the first"));
+	assert_non_null(strstr(g_port, " at 127.0.0.2, make that"));
+	c.nif->net->dead_ns = 1;
+	hal_if_close(c.hif);
+}
+
 #define TEST(f)								\
 	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
 
@@ -198,6 +224,7 @@ int main(void)
 		TEST(test_no_descriptor_for_long),
 		TEST(test_waiting_link_ends),
 		TEST(test_ends_before_link),
+		TEST(test_other_address),
 	};
 
 	hal_log_set(keep_log);

@@ -125,6 +125,25 @@ int net_host_find(const char *net, struct hal_host *host, char device[16])
 	return -FI_EINVAL;
 }
 
+bool net_host_first(const char *device, struct hal_host *host)
+{
+	bool ipv6 = net_host_ipv6(host), found = false;
+	struct hal_host first;
+	struct ifaddrs *list;
+
+	if (getifaddrs(&list) != 0)
+		return false;
+	for (const struct ifaddrs *a = list; a != NULL && !found;
+	     a = a->ifa_next)
+		found = strcmp(a->ifa_name, device) == 0 &&
+			net_host_ip(a->ifa_addr, first.ip) &&
+			net_host_ipv6(&first) == ipv6;
+	freeifaddrs(list);
+	if (found)
+		memcpy(host->ip, first.ip, sizeof(first.ip));
+	return found;
+}
+
 socklen_t net_host_sockaddr(const uint8_t ip[16], uint16_t port,
 			    struct sockaddr_storage *sa)
 {

@@ -16,6 +16,13 @@
  */
 int net_host_find(const char *net, struct hal_host *host, char device[16]);
 
+/*
+ * The first address without a label of a network interface, of the same family
+ * as *host, whose IP address it replaces: UCX opens its port there. False:
+ * there is none.
+ */
+bool net_host_first(const char *device, struct hal_host *host);
+
 /* The IP address of a socket address. False: NULL, no IP address, or a
  * link-local one. */
 bool net_host_ip(const struct sockaddr *sa, uint8_t ip[16]);

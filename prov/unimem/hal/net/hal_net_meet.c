@@ -29,6 +29,26 @@
 
 /* ---- Output -------------------------------------------------------- */
 
+/* Log at which address the engine has opened its port, if that is not the
+ * address of this interface: its network may be another one. */
+static void log_other_address(const struct net_if *nif)
+{
+	const char *device = nif->net->device;
+	struct hal_host first = nif->host;
+	char text[64], wanted[64];
+
+	if (!net_host_first(device, &first) ||
+	    memcmp(first.ip, nif->host.ip, sizeof(first.ip)) == 0)
+		return;
+	hal_log(1, "FI_UNIMEM_NET=%s: %s opens its port at %s, the first "
+		"address of %s without a label, unless UCX_NET_DEVICES names "
+		"another interface; to have it at %s, make that the first "
+		"address, or give it an interface of its own (ip link add "
+		"link %s type ipvlan)", nif->hif->hal->params.net,
+		nif->engine->name, net_host_text(&first, text), device,
+		net_host_text(&nif->host, wanted), device);
+}
+
 static int worker_open(struct net_if *nif)
 {
 	struct net_worker_conf conf = {
@@ -52,6 +72,8 @@ static int worker_open(struct net_if *nif)
 			nif->net->device, strerror(-ret),
 			hal_log_advice(ret, ""));
 		nif->said_start = true;
+	} else {
+		log_other_address(nif);
 	}
 	return ret;
 }
