@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_growth.c - how much receive space an endpoint uses at its peers: little
- * at first, all of it after 2 MiB, as far as FI_UNIMEM_SPACE_MAX allows.
+ * at first, more after 2 MiB, all of it after 16 MiB and for long messages
+ * only, as far as FI_UNIMEM_SPACE_MAX allows.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -16,6 +17,8 @@
 
 #define FIRST	32768u			/* bytes of space at first */
 #define WORN	(2u << 20)		/* bytes after which a space grows */
+#define SHORT	262144u			/* bytes of space for short messages */
+#define LONG	8192u			/* bytes of the first longer one */
 
 static struct unm_ep *inside(const struct ep *e)
 {
@@ -41,12 +44,25 @@ static void carry(struct ep *from, fi_addr_t to, struct ep *e, fi_addr_t src,
 	}
 }
 
+/* Send bytes in eager messages of LONG bytes, one by one. */
+static void carry_long(struct ep_pair *p, size_t bytes)
+{
+	static char out[LONG], in[LONG];
+
+	for (size_t sent = 0; sent < bytes; sent += sizeof(out)) {
+		EP_OK(fi_recv(p->b->ep, in, sizeof(in), NULL, p->ba, in));
+		EP_OK(fi_send(p->a->ep, out, sizeof(out), NULL, p->ab, out));
+		ep_sent(p->a, out);
+		ep_received(p->b, in);
+	}
+}
+
 /* Two messages, or pieces, of the greatest length fit the space that a peer
  * uses first. */
 static void test_little_at_first(void **state)
 {
+	struct ep_pair p = ep_pair(NULL);	/* reads the environment */
 	size_t was = g_unm_env.eager_max;
-	struct ep_pair p = ep_pair(NULL);
 	uint32_t all = inside(p.a)->hif->caps->space_bytes;
 	uint32_t bytes;
 
@@ -64,32 +80,78 @@ static void test_little_at_first(void **state)
 	ep_pair_close(&p);
 }
 
-/* Bytes of a space that is used wholly. Skips the test where the first part is
- * all of it. */
-static uint32_t whole(const struct ep *e)
+/* Bytes of a space that has grown for short messages. Skips the test where the
+ * first part is all of it. */
+static uint32_t grown(const struct ep *e)
 {
 	uint32_t all = unm_space_pow2(inside(e)->hif->caps->space_bytes);
 
 	unit_needs(all > FIRST);
-	return all;
+	return all < SHORT ? all : SHORT;
 }
 
-static void test_all_when_worn(void **state)
+static void test_more_when_worn(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
-	uint32_t all = whole(p.a);
+	uint32_t more = grown(p.a);
 
 	carry(p.a, p.ab, p.b, p.ba, WORN / 2);
 	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, FIRST);
 	carry(p.a, p.ab, p.b, p.ba, WORN);
+	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, more);
+	assert_int_equal(inside(p.a)->grown_bytes, more);
+}
+
+/* A pair of which the sender uses as much space as short messages get. Skips
+ * the test where longer ones get no more. */
+static struct ep_pair pair_grown(uint32_t *all)
+{
+	struct ep_pair p = ep_pair(NULL);
+
+	*all = unm_space_pow2(inside(p.a)->hif->caps->space_bytes);
+	unit_needs(*all > SHORT && inside(p.a)->eager_max >= LONG);
+	carry(p.a, p.ab, p.b, p.ba, 2 * WORN);
+	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, SHORT);
+	return p;
+}
+
+/* Long messages get all of the space, short ones do not. */
+static void test_all_for_long_messages(void **state)
+{
+	uint32_t all;
+	struct ep_pair p = pair_grown(&all);
+
+	carry(p.a, p.ab, p.b, p.ba, 2 * 64 * SHORT);
+	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, SHORT);
+	carry_long(&p, 2 * 64 * SHORT);
 	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, all);
+	assert_int_equal(inside(p.a)->grown_bytes, all);
+}
+
+/* The memory is enough for the first step only: the peer keeps what it has. */
+static void test_memory_for_a_step(void **state)
+{
+	uint32_t all;
+	struct ep_pair p = pair_grown(&all);
+	size_t was = g_unm_env.space_max;
+
+	g_unm_env.space_max = all - 1;
+	for (int i = 0; i < 3; i++) {
+		carry_long(&p, 2 * 64 * SHORT);
+		assert_int_equal(peer_at(p.a, p.ab)->space->bytes, SHORT);
+		assert_int_equal(inside(p.a)->grown_bytes, SHORT);
+	}
+	g_unm_env.space_max = all;
+	carry_long(&p, 2 * 64 * SHORT);
+	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, all);
+	g_unm_env.space_max = was;
 }
 
 /* An endpoint and three peers, and memory for the space of limit of them. */
 struct star {
 	struct ep *hub, *leaf[3];
 	fi_addr_t to[3], from[3];
-	uint32_t all;
+	uint32_t more;			/* bytes of a space that has grown */
 	size_t was;			/* FI_UNIMEM_SPACE_MAX */
 };
 
@@ -97,8 +159,8 @@ static struct star star(size_t limit)
 {
 	struct star s = { .hub = ep_open(NULL), .was = g_unm_env.space_max };
 
-	s.all = whole(s.hub);
-	g_unm_env.space_max = limit * s.all + s.all / 2;
+	s.more = grown(s.hub);
+	g_unm_env.space_max = limit * s.more + s.more / 2;
 	for (int i = 0; i < 3; i++) {
 		s.leaf[i] = ep_open(NULL);
 		s.to[i] = ep_insert(s.hub, s.leaf[i]);
@@ -113,10 +175,10 @@ static struct unm_peer *star_peer(const struct star *s, int i)
 	return peer_at(s->hub, s->to[i]);
 }
 
-/* Is all of the space used at this peer? */
-static bool star_all(const struct star *s, int i)
+/* Has the space at this peer grown? */
+static bool star_grown(const struct star *s, int i)
 {
-	return star_peer(s, i)->space->bytes == s->all;
+	return star_peer(s, i)->space->bytes == s->more;
 }
 
 /* Send bytes to peer i. */
@@ -139,14 +201,14 @@ static void test_memory_for_one(void **state)
 			star_carry(&s, 0, WORN / 16);
 			star_carry(&s, i, WORN / 16);
 		}
-		assert_true(star_all(&s, 0));
+		assert_true(star_grown(&s, 0));
 		assert_int_equal(star_peer(&s, 1)->space->bytes, FIRST);
 		assert_int_equal(star_peer(&s, 2)->space->bytes, FIRST);
 	}
 	ep_close(s.leaf[0]);
 	EP_UNTIL(star_peer(&s, 0) == NULL || star_peer(&s, 0)->hp == NULL);
 	star_carry(&s, 1, 2 * WORN);
-	assert_true(star_all(&s, 1));
+	assert_true(star_grown(&s, 1));
 	assert_int_equal(star_peer(&s, 2)->space->bytes, FIRST);
 	g_unm_env.space_max = s.was;
 }
@@ -172,11 +234,11 @@ static uint32_t pages_beyond(const struct unm_peer *peer, uint32_t all)
  * of that peer. */
 static void star_take(const struct star *s, int busy, int idle)
 {
-	for (int i = 0; i < 16 && !star_all(s, busy); i++) {
+	for (int i = 0; i < 16 && !star_grown(s, busy); i++) {
 		star_peer(s, idle)->grown_us = 0;
 		star_carry(s, busy, WORN / 2);
 	}
-	assert_true(star_all(s, busy));
+	assert_true(star_grown(s, busy));
 	assert_int_equal(star_peer(s, idle)->space->bytes, FIRST);
 }
 
@@ -184,12 +246,12 @@ static void star_take(const struct star *s, int busy, int idle)
 static void test_memory_of_an_idle_peer(void **state)
 {
 	struct star s = star(1);
-	uint32_t pages = pages_beyond(star_peer(&s, 0), s.all);
+	uint32_t pages = pages_beyond(star_peer(&s, 0), s.more);
 
 	star_carry(&s, 0, 2 * WORN);
-	assert_true(star_all(&s, 0));
+	assert_true(star_grown(&s, 0));
 	star_take(&s, 1, 0);
-	assert_int_equal(pages_beyond(star_peer(&s, 0), s.all), pages);
+	assert_int_equal(pages_beyond(star_peer(&s, 0), s.more), pages);
 	star_take(&s, 0, 1);
 	g_unm_env.space_max = s.was;
 }
@@ -216,15 +278,17 @@ static void test_other_hosts_do_not_count(void **state)
 	for (int i = 0; i < 3; i++)
 		star_carry(&s, i, 2 * WORN);
 	star_peer(&s, 1)->hp->host = NULL;
-	assert_false(star_all(&s, 0));
-	assert_true(star_all(&s, 1));
-	assert_false(star_all(&s, 2));
+	assert_false(star_grown(&s, 0));
+	assert_true(star_grown(&s, 1));
+	assert_false(star_grown(&s, 2));
 	g_unm_env.space_max = s.was;
 }
 
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_little_at_first),
-	EP_TEST_INSIDE(test_all_when_worn),
+	EP_TEST_INSIDE(test_more_when_worn),
+	EP_TEST_INSIDE(test_all_for_long_messages),
+	EP_TEST_INSIDE(test_memory_for_a_step),
 	EP_TEST_INSIDE(test_memory_for_one),
 	EP_TEST_INSIDE(test_memory_of_an_idle_peer),
 	EP_TEST_INSIDE(test_memory_for_none),

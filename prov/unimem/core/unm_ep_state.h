@@ -101,8 +101,9 @@ struct unm_ep {
 	struct unm_list peers;		/* every peer */
 	struct unm_list unresolved;	/* peers not in the address vector */
 	struct unm_list grown;		/* peers of this host of which it uses
-					 * all of the receive space, the one
-					 * examined last at the end */
+					 * more receive space than the first
+					 * part, the one examined last at the
+					 * end */
 	uint64_t grown_bytes;		/* receive space at these */
 	struct unm_way_clock msg_clock;	/* of rendezvous */
 	struct unm_way_clock os_clock;	/* of puts and gets */

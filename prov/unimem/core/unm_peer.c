@@ -34,6 +34,11 @@
 					 * receive space, or to connect */
 #define UNM_CONNECT_PAUSE	1000000	/* us, the most between attempts to
 					 * connect, after some failures */
+#define UNM_SPACE_STEP	8		/* a ring of receive space becomes so
+					 * many times larger at once */
+#define UNM_SPACE_SHORT	262144		/* bytes of a ring that shorter extents
+					 * than UNM_SPACE_LONG do not enlarge */
+#define UNM_SPACE_LONG	8192
 #define UNM_SPACE_IDLE	1000000		/* us without a message through a grown
 					 * space, after which another peer may
 					 * have its memory */
@@ -475,21 +480,22 @@ void unm_peer_space_leave(struct unm_peer *peer)
 	if (unm_list_empty(&peer->in_grown))
 		return;
 	unm_list_remove(&peer->in_grown);
-	peer->ep->grown_bytes -= peer->ep->hif->caps->space_bytes;
+	peer->ep->grown_bytes -= peer->space->bytes;
 }
 
 /*
- * May all bytes of receive space be used at one more peer of this host? The
- * memory of these peers is bounded. If it is used up, the peer that was
+ * May the space at a peer of this host take so many bytes more? The memory of
+ * these peers is bounded. If there is too little left, the peer that was
  * examined longest ago is examined. If nothing was sent through its space for
  * UNM_SPACE_IDLE, its memory is given back.
  */
-static bool unm_peer_space_claim(struct unm_ep *ep, uint32_t all)
+static bool unm_peer_space_claim(struct unm_peer *peer, uint32_t bytes)
 {
+	struct unm_ep *ep = peer->ep;
 	uint64_t now = unm_now_us();
 	struct unm_peer *idle;
 
-	if (ep->grown_bytes + all <= g_unm_env.space_max)
+	if (ep->grown_bytes + bytes <= g_unm_env.space_max)
 		return true;
 	if (unm_list_empty(&ep->grown))
 		return false;
@@ -501,47 +507,66 @@ static bool unm_peer_space_claim(struct unm_ep *ep, uint32_t all)
 		idle->grown_tail = idle->space->tail;
 		idle->grown_us = now;
 	}
-	if (now - idle->grown_us < UNM_SPACE_IDLE ||
+	if (idle == peer || now - idle->grown_us < UNM_SPACE_IDLE ||
 	    idle->space->head != idle->space->tail)
 		return false;
+	unm_peer_space_leave(idle);
 	unm_space_resize(idle->space, UNM_PEER_SPACE);
 	hal_space_trim(idle->hp, UNM_PEER_SPACE);
-	unm_peer_space_leave(idle);
-	return true;
+	return ep->grown_bytes + bytes <= g_unm_env.space_max;
+}
+
+/* Note that a peer of this host uses so many bytes of receive space more than
+ * before its ring was resized. */
+static void unm_peer_space_count(struct unm_peer *peer, uint32_t more)
+{
+	struct unm_ep *ep = peer->ep;
+
+	peer->grown_tail = peer->space->tail;
+	peer->grown_us = unm_now_us();
+	unm_list_remove(&peer->in_grown);
+	unm_list_append(&ep->grown, &peer->in_grown);
+	ep->grown_bytes += more;
 }
 
 /*
- * Use all of the receive space of a peer that needs it. At peers of this host
- * that takes at most FI_UNIMEM_SPACE_MAX bytes; on other hosts a sender
- * allocates nothing. If these bytes are taken, the peer may try again after as
- * many bytes of messages as before; if there is no memory, after a pause.
+ * Use more of the receive space of a peer that needs it for an extent of len
+ * bytes. The ring must not stay in the cache of the receiver, where the sender
+ * would have to fetch each line from; but short messages, of which few bytes
+ * are under way, are faster if it stays in that of the sender.
+ *
+ * At peers of this host that takes at most FI_UNIMEM_SPACE_MAX bytes; on other
+ * hosts a sender allocates nothing. If these bytes are taken, the peer may try
+ * again after as many bytes of messages as before; if there is no memory, after
+ * a pause.
  */
-static void unm_peer_space_grow(struct unm_peer *peer)
+static void unm_peer_space_grow(struct unm_peer *peer, uint32_t len)
 {
 	struct unm_space *space = peer->space;
 	bool counts = peer->hp->host == NULL;
 	struct unm_ep *ep = peer->ep;
-	uint32_t all = ep->hif->caps->space_bytes;
+	uint32_t all = unm_space_pow2(ep->hif->caps->space_bytes);
+	uint32_t bytes = space->bytes < all / UNM_SPACE_STEP ?
+		space->bytes * UNM_SPACE_STEP : all;
+	uint32_t more = unm_list_empty(&peer->in_grown) ? bytes :
+		bytes - space->bytes;
 
-	if (space->bytes >= unm_space_pow2(all) ||
-	    !unm_space_should_grow(space) ||
+	if (space->bytes >= all || !unm_space_should_grow(space) ||
+	    (space->bytes >= UNM_SPACE_SHORT && len < UNM_SPACE_LONG) ||
 	    (peer->space_retry != 0 && unm_now_us() < peer->space_retry))
 		return;
-	if (counts && !unm_peer_space_claim(ep, all)) {
+	if (counts && !unm_peer_space_claim(peer, more)) {
 		unm_space_resize(space, space->bytes);
+		peer->grown_us = unm_now_us();	/* its tail was reset */
 		return;
 	}
-	if (hal_space_ready(peer->hp, all) != 0) {
+	if (hal_space_ready(peer->hp, bytes) != 0) {
 		peer->space_retry = unm_now_us() + UNM_SPACE_PAUSE;
 		return;
 	}
-	unm_space_resize(space, all);
-	if (!counts)
-		return;
-	peer->grown_tail = space->tail;
-	peer->grown_us = unm_now_us();
-	unm_list_append(&ep->grown, &peer->in_grown);
-	ep->grown_bytes += all;
+	unm_space_resize(space, bytes);
+	if (counts)
+		unm_peer_space_count(peer, more);
 }
 
 uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len)
@@ -553,7 +578,7 @@ uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len)
 	off = unm_space_find(peer->space, len);
 	if (off == UNM_SPACE_NONE) {
 		unm_space_reclaim(peer->space, hal_tx_done(peer->hp));
-		unm_peer_space_grow(peer);
+		unm_peer_space_grow(peer, len);
 		unm_space_restart(peer->space);
 		off = unm_space_find(peer->space, len);
 	}

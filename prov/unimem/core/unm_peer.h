@@ -249,8 +249,8 @@ bool unm_peer_credit(struct unm_peer *peer);
  * UNM_SPACE_NONE. They are allocated by unm_space_take() only. */
 uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len);
 
-/* The endpoint does not use all of the peer's receive space any more: other
- * peers may use as much. */
+/* The endpoint uses no more than the first part of the peer's receive space, or
+ * none, any more: what it used besides is there for other peers. */
 void unm_peer_space_leave(struct unm_peer *peer);
 
 /* Copy len bytes of a vector, from its byte skip on, to offset off of the
