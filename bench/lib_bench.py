@@ -3,6 +3,7 @@
 
 import csv
 import ctypes
+import datetime
 import os
 import platform
 import re
@@ -88,6 +89,13 @@ def build_plain(out, prefix, target, program):
     if r.returncode or not os.access(os.path.join(out, program), os.X_OK):
         return "does not build, see " + log
     return None
+
+
+def constants(words):
+    """The fields that all rows of a session have; words: of its set."""
+    return {"set": " ".join(words), "commit": commit(),
+            "date": datetime.datetime.now(datetime.timezone.utc)
+            .strftime("%Y-%m-%dT%H:%M:%SZ"), **machine()}
 
 
 # ------------------------------------------------------------- processes
@@ -400,6 +408,15 @@ def markdown(header, rows):
     return "\n".join(lines) + "\n"
 
 
+def aligned(rows, right):
+    """Lines of text; right: the columns that end at the right."""
+    width = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    return "".join("  ".join(
+        c.rjust(w) if i in right else c.ljust(w)
+        for i, (c, w) in enumerate(zip(r, width))).rstrip() + "\n"
+                   for r in rows)
+
+
 def digits(value, n):
     if value >= 1000:
         return "{:,.0f}".format(value)
@@ -415,3 +432,44 @@ def insert(text, writer, profile, body):
         return text[:text.index(begin)] + new + \
             text[text.index(end) + len(end):]
     return text.rstrip("\n") + "\n\n" + new + "\n"
+
+
+# ------------------------------------------------------------ documents
+
+def head(res, how, command, about):
+    """The head of a block: doubts, machine, command, and the peers. how: what
+    was repeated; about: what each peer is."""
+    reps = len({r["rep"] for r in res.rows})
+    text = "".join("**%s**\n\n" % line for line in res.doubts())
+    text += "- Machine: %s, %s cores, Linux %s\n" % (
+        res.first("cpu"), res.first("cores"), res.first("kernel"))
+    text += "- Date: %s, source: %s\n" % (res.first("date")[:10],
+                                          res.first("commit"))
+    text += "- Medians of %d repetition%s, %s\n" % (
+        reps, "" if reps == 1 else "s", how)
+    text += "- Command: `%s%s`\n\n" % (
+        "" if res.profile == "host" else
+        "FI_UNIMEM_PROFILE=%s " % res.profile, command)
+    return text + markdown(["peer", "what it is", "version"],
+                           [[p, what, res.version(p)]
+                            for p, what in about.items()]).replace("---:",
+                                                                   "---")
+
+
+def write_doc(path, writer, results, blocks, suffix=""):
+    """Write the text of each profile into the document, and the medians beside
+    it, into PROFILE + suffix + ".csv". blocks: functions of the results by the
+    end of the block's name."""
+    folder = os.path.splitext(path)[0]
+    os.makedirs(folder, exist_ok=True)
+    try:
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    except FileNotFoundError:
+        text = "# Performance\n"
+    for profile, res in sorted(results.items()):
+        for name, block in blocks.items():
+            text = insert(text, writer, profile + name, block(res))
+        write_medians(res, os.path.join(folder, profile + suffix + ".csv"))
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)

@@ -2,8 +2,8 @@
 """The one table of bench/run: a line for each figure, with unimem, the best of
 its peers, their ratio and where the cores were; and the counts of verdicts."""
 
-from lib_bench import (KIB, MIB, NOT_OFFERED, Results, digits, markdown,
-                       size_name)
+from lib_bench import (KIB, MIB, NOT_OFFERED, Results, aligned, digits, head,
+                       markdown, size_name)
 
 OWN = "unimem"
 LIMITS = ("raw", "hal")                 # what the machine allows: no peers
@@ -200,12 +200,7 @@ with a * might be better.""" % round(100 * (LEVEL - 1))
 def text_table(res):
     """For a terminal."""
     rows = [HEADER] + [line.cells() for line in res.lines()]
-    width = [max(len(r[i]) for r in rows) for i in range(len(HEADER))]
-    right = (1, 2, 4, 5, 7)
-    text = "\nProfile %s\n" % res.profile
-    for r in rows:
-        text += "  ".join(c.rjust(w) if i in right else c.ljust(w) for i,
-                          (c, w) in enumerate(zip(r, width))).rstrip() + "\n"
+    text = "\nProfile %s\n" % res.profile + aligned(rows, (1, 2, 4, 5, 7))
     return "\n".join([text + NOTE] + res.doubts() + failures(res)
                      + [summary(res)])
 
@@ -214,23 +209,12 @@ def text_table(res):
 
 def head_block(res):
     reps = len({r["rep"] for r in res.rows})
-    setting = "" if res.profile == "host" else \
-        "FI_UNIMEM_PROFILE=%s " % res.profile
     options = " --quick" if "quick" in res.first("set").split() else \
         "" if reps == 3 else " --reps %d" % reps
-    text = "### Profile `%s`\n\n" % res.profile
-    text += "".join("**%s**\n\n" % line for line in res.doubts())
-    text += "- Machine: %s, %s cores, Linux %s\n" % (
-        res.first("cpu"), res.first("cores"), res.first("kernel"))
-    text += "- Date: %s, source: %s\n" % (res.first("date")[:10],
-                                          res.first("commit"))
-    text += "- Medians of %d repetition%s, peers interleaved\n" % (
-        reps, "" if reps == 1 else "s")
-    text += "- Command: `%sbench/run%s --doc docs/performance.md`\n\n" % (
-        setting, options)
-    return text + markdown(["peer", "what it is", "version"],
-                           [[p, ABOUT[p], res.version(p)]
-                            for p in res.peers()]).replace("---:", "---")
+    return "### Profile `%s`\n\n" % res.profile + head(
+        res, "peers interleaved",
+        "bench/run%s --doc docs/performance.md" % options,
+        {p: ABOUT[p] for p in res.peers()})
 
 
 def limits_block(res, metric, title, note):

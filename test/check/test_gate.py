@@ -3,6 +3,7 @@
 bench/lib_table.py and bench/run, with results of our own."""
 
 import argparse
+import csv
 import io
 import os
 import subprocess
@@ -22,10 +23,19 @@ import lib_bench                        # noqa: E402
 import lib_gate                         # noqa: E402
 import lib_table                        # noqa: E402
 
+
+
+def program(name):
+    """A runner as a module: its name has no .py."""
+    loader = SourceFileLoader("bench_" + name, os.path.join(TOP, "bench",
+                                                            name))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
 RUN = os.path.join(TOP, "bench", "run")
-loader = SourceFileLoader("bench_run", RUN)
-run = module_from_spec(spec_from_loader("bench_run", loader))
-loader.exec_module(run)
+run = program("run")
 
 NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
 
@@ -158,13 +168,13 @@ class TestGate(unittest.TestCase):
 
 def csv_of(rows):
     """A file of rows that say what is not usual in them."""
-    text = ",".join(lib_bench.FIELDS) + "\n"
-    for row in rows:
-        row = {"metric": "m", "ranks": 2, "size": 8, "unit": "us", "rep": 1,
-               "status": "ok", "set": "core", "profile": "host", **row}
-        text += ",".join(str(row.get(f, "")) for f in lib_bench.FIELDS) + "\n"
     f = tempfile.NamedTemporaryFile("w", suffix=".csv")
-    f.write(text)
+    out = csv.DictWriter(f, lib_bench.FIELDS)
+    out.writeheader()
+    for row in rows:
+        out.writerow({"metric": "m", "ranks": 2, "size": 8, "unit": "us",
+                      "rep": 1, "status": "ok", "set": "core",
+                      "profile": "host", **row})
     f.flush()
     return f
 
@@ -357,7 +367,7 @@ class TestRun(unittest.TestCase):
         metric, peer = run.METRICS[0], run.peers()[-1]
         bench = run.Bench.__new__(run.Bench)
         bench.opts = argparse.Namespace(cores="0,1", quick=False, timeout=1)
-        bench.machine, bench.constant = {"cores": 2}, {}
+        bench.constant = {"cores": 2}
         bench.profile, bench.gate, bench.gave_up = "host", Twice(), {}
         rows = []
         bench.write = lambda **row: rows.append(row["status"])
