@@ -97,6 +97,16 @@ class Job:
 
 # ---- Formulae ---------------------------------------------------------------
 
+# By how much a measured point may deviate: a part of the formula, or so many
+# sockets, connections, descriptors or KiB, whichever is more.
+MOST = {
+    "sockets": (0.40, 8),
+    "connections": (0.40, 0),
+    "descriptors": (0.15, 4),
+    "memory": (0.25, 32),
+}
+
+
 def neighbours(pattern, n):
     """Ranks with which a rank exchanges messages, in a job of any size."""
     if pattern == "alltoall":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """bench/lib_gate.py, with readings of our own in place of the gauge's, and
-bench/lib_table.py and bench/run, with results of our own."""
+bench/lib_table.py, bench/run and bench/scale, with results of our own."""
 
 import argparse
 import csv
@@ -35,7 +35,7 @@ def program(name):
 
 
 RUN = os.path.join(TOP, "bench", "run")
-run = program("run")
+run, scale = map(program, ("run", "scale"))
 
 NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
 
@@ -416,6 +416,33 @@ class TestRun(unittest.TestCase):
         for profile, status in (("host", 3), ("exanode", 0)):
             with csv_of([{**row, "profile": profile}]) as f:
                 self.assertEqual(self.call("--from", f.name)[0], status)
+
+
+class TestScale(unittest.TestCase):
+    """Points that the formulae do not give are reported."""
+
+    def told(self, change):
+        rows = scale.read_rows(scale.POINTS)
+        row = next(r for r in rows if r["limit"] != "0" and
+                   r["hosts"] == "16" and r["pattern"] == "alltoall")
+        for field, add in change.items():
+            row[field] = str(float(row[field]) + add)
+        with redirect_stdout(io.StringIO()) as out:
+            code = scale.verdict(rows)
+        return code, out.getvalue()
+
+    def test_points(self):
+        self.assertEqual(self.told({}), (0, ""))
+
+    def test_memory(self):
+        code, text = self.told({"kib": 1000})
+        self.assertEqual(code, 1)
+        self.assertIn("memory of 16 x 4 alltoall 8", text)
+
+    def test_descriptors(self):
+        code, text = self.told({"fds": 30})
+        self.assertEqual(code, 1)
+        self.assertIn("descriptors of 16 x 4 alltoall 8", text)
 
 
 class TestLeftBehind(unittest.TestCase):
