@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """bench/lib_gate.py, with readings of our own in place of the gauge's, and
-bench/lib_table.py, bench/run and bench/scale, with results of our own."""
+bench/lib_table.py, bench/run, bench/lib_hosts.py and bench/scale, with results
+of our own."""
 
 import argparse
 import csv
@@ -21,6 +22,7 @@ sys.path.insert(0, os.path.join(TOP, "bench"))
 
 import lib_bench                        # noqa: E402
 import lib_gate                         # noqa: E402
+import lib_hosts                        # noqa: E402
 import lib_table                        # noqa: E402
 
 
@@ -416,6 +418,60 @@ class TestRun(unittest.TestCase):
         for profile, status in (("host", 3), ("exanode", 0)):
             with csv_of([{**row, "profile": profile}]) as f:
                 self.assertEqual(self.call("--from", f.name)[0], status)
+
+
+def measured(metric="latency", own=1, other=1, unit="us", **more):
+    """Rows of unimem and of what it is compared with; lists: repetitions."""
+    return [{"metric": metric, "peer": peer, "unit": unit, "value": value,
+             "rep": rep, **more}
+            for peer, values in ((lib_hosts.OWN, own),
+                                 (lib_hosts.GOALS[metric][0], other))
+            for rep, value in enumerate(
+                values if isinstance(values, list) else [values])
+            if value is not None]
+
+
+class TestHosts(unittest.TestCase):
+    """The table of bench/hosts."""
+
+    def line(self, *values, **more):
+        res = loaded(measured(*values, **more), lib_hosts.Hosts)
+        line, = res.lines()
+        return line.reached
+
+    def test_latency(self):
+        self.assertEqual(self.line("latency", 1.1, 1), "yes")
+        self.assertEqual(self.line("latency", 1.11, 1), "no")
+        self.assertEqual(self.line("barrier", 1.11, 1), "no")
+
+    def test_bandwidth(self):
+        self.assertEqual(self.line("bandwidth", 95, 100, "MB/s"), "yes")
+        self.assertEqual(self.line("bandwidth", 94, 100, "MB/s"), "no")
+
+    def test_start(self):
+        """Within what the job without hosts itself took."""
+        alone = [10, 11, 12]
+        self.assertEqual(self.line(lib_hosts.START, [9, 12, 13], alone, "ms"),
+                         "yes")
+        self.assertEqual(self.line(lib_hosts.START, [9, 13, 13], alone, "ms"),
+                         "no")
+        self.assertEqual(self.line(lib_hosts.START_TWO, 99, 1, "ms"), "")
+
+    def test_open(self):
+        """Without the other figure, or if either does not count."""
+        self.assertEqual(self.line("latency", 1, None), "open")
+        self.assertEqual(self.line("latency", None, 1), "open")
+        self.assertEqual(self.line("latency", 1, 1, before=NEAR, after=FAR,
+                                   nearest=NEAR), "open")
+
+    def test_engines(self):
+        """They are a table of their own."""
+        res = loaded([{"metric": lib_hosts.PACKET, "peer": peer, "value": i,
+                       "size": 64} for i, peer in
+                      enumerate(lib_hosts.ENGINES[:2], 1)], lib_hosts.Hosts)
+        self.assertEqual(res.lines(), [])
+        self.assertIn("| packet | 64 B | 1.00 | 2.00 | - |",
+                      lib_hosts.engines(res))
 
 
 class TestScale(unittest.TestCase):
