@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """bench/lib_gate.py, with readings of our own in place of the gauge's, and
-bench/lib_table.py, bench/run, bench/lib_hosts.py and bench/scale, with results
-of our own."""
+bench/lib_table.py, bench/run, bench/lib_hosts.py, bench/hosts and bench/scale,
+with results of our own."""
 
 import argparse
 import csv
@@ -37,7 +37,8 @@ def program(name):
 
 
 RUN = os.path.join(TOP, "bench", "run")
-run, scale = map(program, ("run", "scale"))
+HOSTS = os.path.join(TOP, "bench", "hosts")
+run, hosts, scale = map(program, ("run", "hosts", "scale"))
 
 NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
 
@@ -432,12 +433,19 @@ def measured(metric="latency", own=1, other=1, unit="us", **more):
 
 
 class TestHosts(unittest.TestCase):
-    """The table of bench/hosts."""
+    """The table of bench/hosts, and its exit code."""
 
     def line(self, *values, **more):
         res = loaded(measured(*values, **more), lib_hosts.Hosts)
         line, = res.lines()
         return line.reached
+
+    def code(self, *rows):
+        """(exit code, last line) for the rows of a file."""
+        with csv_of([r for some in rows for r in some]) as f:
+            r = subprocess.run([HOSTS, "--from", f.name], text=True,
+                               stdout=subprocess.PIPE, check=False)
+        return r.returncode, r.stdout.strip().splitlines()[-1]
 
     def test_latency(self):
         self.assertEqual(self.line("latency", 1.1, 1), "yes")
@@ -464,6 +472,29 @@ class TestHosts(unittest.TestCase):
         self.assertEqual(self.line("latency", 1, 1, before=NEAR, after=FAR,
                                    nearest=NEAR), "open")
 
+    def test_code(self):
+        self.assertEqual(self.code(measured())[0], 0)
+        self.assertEqual(self.code(measured(own=2)), (
+            3, "The goal is missed: latency, 8 B."))
+        self.assertEqual(self.code(measured(other=None)), (
+            3, "The goal is missed: latency, 8 B (open)."))
+        for part in ("quick core", "part"):
+            self.assertEqual(self.code(measured(own=2, set=part))[0], 0)
+
+    def test_own_failed(self):
+        bad = {"metric": "x", "peer": lib_hosts.ALONE, "size": "",
+               "status": "failed: exit 1"}
+        self.assertEqual(self.code(measured(), [bad])[0], 1)
+        bad["peer"] = lib_hosts.UCX
+        self.assertEqual(self.code(measured(), [bad])[0], 0)
+
+    def test_flat(self):
+        """Bytes on the cable are no question of time: --quick fails, too."""
+        name = lib_hosts.CABLE % "bcast"
+        for own, code in ((75, 0), (76, 1)):
+            self.assertEqual(self.code(measured(
+                name, own, 100, "KiB", set="quick core"))[0], code)
+
     def test_engines(self):
         """They are a table of their own."""
         res = loaded([{"metric": lib_hosts.PACKET, "peer": peer, "value": i,
@@ -472,6 +503,24 @@ class TestHosts(unittest.TestCase):
         self.assertEqual(res.lines(), [])
         self.assertIn("| packet | 64 B | 1.00 | 2.00 | - |",
                       lib_hosts.engines(res))
+
+    def test_every_metric_has_a_goal(self):
+        """Or is in the table of engines."""
+        for m in hosts.METRICS:
+            names = m.collectives().split(",") if m.setting else [""]
+            for name in names:
+                label = m.label.replace("%s", name)
+                self.assertIn(label, {**lib_hosts.GOALS, lib_hosts.PACKET: 0,
+                                      lib_hosts.TRANSFER: 0})
+                self.assertIn(lib_hosts.GOALS.get(label, m.peers)[0], m.peers)
+
+    def test_perftest(self):
+        """Latency, and bandwidth in MB/s."""
+        text = "Final:  100  4.5  4.7  4.8  11.5  12.0  99 98\n"
+        latency, bandwidth = hosts.METRICS[:2]
+        self.assertEqual(hosts.Perftest.values(text, latency), [4.8])
+        self.assertAlmostEqual(hosts.Perftest.values(text, bandwidth)[0],
+                               12 * 1.048576)
 
 
 class TestScale(unittest.TestCase):
