@@ -268,6 +268,7 @@ KILL_TESTS = \
 	test/multi/test_death \
 	test/multi/test_gsas_queue_kill \
 	test/multi/test_hosts \
+	test/multi/test_hosts_cut \
 	test/multi/test_hosts_dir \
 	test/multi/test_hosts_gsas \
 	test/multi/test_hosts_idle \

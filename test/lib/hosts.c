@@ -149,6 +149,17 @@ void hosts_start(struct proc *p[], int n, hosts_body body)
 		procs_send_word(p[i]->fd, 0);
 }
 
+void hosts_exchange(struct node *n, int host)
+{
+	uint8_t buf[8] = { 0 };
+
+	if (host == 0)
+		node_send(n, !n->self, buf, 8, 9);
+	node_recv(n, buf, 8, 9);
+	if (host == 1)
+		node_send(n, !n->self, buf, 8, 9);
+}
+
 bool hosts_mapped(const char *name)
 {
 	FILE *f = fopen("/proc/self/maps", "re");

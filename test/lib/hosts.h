@@ -25,6 +25,10 @@ void hosts_start(struct proc *p[], int n, hosts_body body);
 /* Run a command, which is a format of printf(3), by sh(1). False: it failed. */
 bool hosts_run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Child 0 or 1 of two: send a message of 8 bytes to the other child and receive
+ * one. Both are connected then. */
+void hosts_exchange(struct node *n, int host);
+
 /* Has this process mapped a file whose path contains name? */
 bool hosts_mapped(const char *name);
 

@@ -272,18 +272,6 @@ static void hosts_onesided(void)
 
 /* ---- Ends -------------------------------------------------------------- */
 
-/* A message there and one back: both are connected. */
-static void exchange(struct node *n, int host)
-{
-	uint8_t buf[8] = { 0 };
-
-	if (host == 0)
-		node_send(n, !n->self, buf, 8, 9);
-	node_recv(n, buf, 8, 9);
-	if (host == 1)
-		node_send(n, !n->self, buf, 8, 9);
-}
-
 /* Send until the peer has ended; report when that was noticed. */
 static int survive(struct node *n, int fd)
 {
@@ -305,7 +293,7 @@ static int killed_or_survivor(int fd, int host)
 	struct node n;
 
 	node_start(&n, fd, 0);
-	exchange(&n, host);
+	hosts_exchange(&n, host);
 	if (host == 0) {
 		node_idle(&n, fd);
 	} else {
@@ -348,54 +336,15 @@ static void hosts_ipv6_kill(void)
 	procs_within_a_second(kill_attempt, &ipv6);
 }
 
-/* A cable that is cut in silence: both sides send to an Ethernet address that
- * nobody has. */
-static int cut_off(int fd, int host)
-{
-	struct node n;
-
-	node_start(&n, fd, 0);
-	exchange(&n, host);
-	node_report(&n, fd, 0);
-	CHECK(hosts_run("ip neigh replace 10.78.0.%d lladdr 02:00:00:00:00:99 "
-			"dev net0 nud permanent", 2 - host));
-	survive(&n, fd);
-	node_close(&n);
-	return 0;
-}
-
-static void hosts_cut(void)
-{
-	struct proc *p[2];
-	uint64_t since;
-
-	hosts_start(p, 2, cut_off);
-	procs_join(p, 2);
-	for (int i = 0; i < 2; i++)
-		procs_recv_word(p[i]->fd);
-	since = procs_now();
-	for (int i = 0; i < 2; i++)
-		procs_send_word(p[i]->fd, 0);
-	for (int i = 0; i < 2; i++) {
-		uint64_t heard = procs_recv_word(p[i]->fd);
-
-		procs_note("the cut was noticed after %llu ms",
-			   (unsigned long long)(heard - since) / 1000);
-		CHECK(heard - since < (DEAD_MS + 3000) * UINT64_C(1000));
-	}
-	for (int i = 0; i < 2; i++)
-		proc_finish(p[i]);
-}
-
 /* A process that is stopped for longer than FI_UNIMEM_NET_DEAD_MS lives. */
 static int stopped_or_patient(int fd, int host)
 {
 	struct node n;
 
 	node_start(&n, fd, 0);
-	exchange(&n, host);
+	hosts_exchange(&n, host);
 	node_report(&n, fd, 0);
-	exchange(&n, host);
+	hosts_exchange(&n, host);
 	node_report(&n, fd, 0);
 	node_close(&n);
 	return 0;
@@ -430,7 +379,7 @@ static int count_probes(int fd, int host)
 
 	setenv("FI_UNIMEM_NET_DEAD_MS", "7000", 1);
 	node_start(&n, fd, 0);
-	exchange(&n, host);
+	hosts_exchange(&n, host);
 	for (int s = 0; s < 256; s++) {
 		socklen_t len = sizeof(int);
 		int on = 0, limit = 0, probes = 0;
@@ -642,7 +591,7 @@ static int beside_an_outsider(int fd, int host)
 	else
 		CHECK(hosts_run("ip route add 10.79.0.1 via 10.78.0.1"));
 	node_start(&n, fd, 0);
-	exchange(&n, host);
+	hosts_exchange(&n, host);
 	control = n.full.host.port;
 	if (host == 0)
 		word = (uint64_t)control << 16 | port_of_ucx(control);
@@ -655,7 +604,7 @@ static int beside_an_outsider(int fd, int host)
 			CHECK(dial_at(OTHER, ucx) == -ECONNREFUSED);
 			CHECK(dial_at(OTHER, control) == -ECONNREFUSED);
 		}
-		exchange(&n, host);
+		hosts_exchange(&n, host);
 	}
 	node_report(&n, fd, 0);
 	node_close(&n);
@@ -718,7 +667,6 @@ static const struct procs_case cases[] = {
 	PROCS_CASE(hosts_crossed, 120),
 	PROCS_CASE(hosts_onesided, 120),
 	PROCS_CASE(hosts_kill, 0),
-	PROCS_CASE(hosts_cut, 0),
 	PROCS_CASE(hosts_stopped, 0),
 	PROCS_CASE(hosts_probes, 0),
 	PROCS_CASE(hosts_secret, 120),
