@@ -273,6 +273,7 @@ KILL_TESTS = \
 	test/multi/test_hosts_gsas \
 	test/multi/test_hosts_idle \
 	test/multi/test_hosts_kill \
+	test/multi/test_hosts_outsider \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \
 	test/multi/test_limits \
