@@ -13,6 +13,7 @@
 # scripts/on-host runs commands on a host.
 
 CLUSTER_NET=10.78.0		# host i has the address CLUSTER_NET.i
+CLUSTER_NET6=fd78:		# and CLUSTER_NET6:i, where the kernel has IPv6
 # shellcheck disable=SC2034 # others check it
 CLUSTER_MOST=16
 CLUSTER_LIFE=
@@ -46,6 +47,8 @@ cluster_pid() { awk -v h="$1" '$1 == h { print $2 }' "$UNIMEM_CLUSTER/hosts"; }
 
 # cluster_address I : of host I
 cluster_address() { printf '%s.%d\n' "$CLUSTER_NET" "$1"; }
+
+cluster_address6() { printf '%s:%x\n' "$CLUSTER_NET6" "$1"; }
 
 # cluster_in HOST COMMAND... : without a /sys of its own, see scripts/on-host
 cluster_in()
@@ -92,6 +95,8 @@ cluster_cable()
 	cluster_in switch ip link set "port$1" master br0 up
 	cluster_in "$host" ip link set lo up
 	cluster_in "$host" ip addr add "$host/24" dev net0
+	cluster_in "$host" ip addr add "$(cluster_address6 "$1")/64" \
+		dev net0 nodad 2>/dev/null || :
 	cluster_in "$host" ip link set net0 up
 	for ((i = 0; i < 1000; i++)); do
 		! cluster_in "$host" ip -o link show net0 |
@@ -99,6 +104,33 @@ cluster_cable()
 		sleep 0.01
 	done
 	die "the cable of $host has no carrier after 10 s"
+}
+
+# Have all hosts IPv6 addresses? (The kernel removes those of an interface that
+# was set down.)
+cluster_has_ipv6()
+{
+	local host
+
+	while read -r host _; do
+		[ "$host" = switch ] || cluster_in "$host" ip -6 addr show \
+			dev net0 | grep -F "$CLUSTER_NET6:" >/dev/null ||
+			return
+	done <"$UNIMEM_CLUSTER/hosts"
+}
+
+# cluster_octets I : the bytes that host I has sent by IPv4 and by IPv6
+cluster_octets()
+{
+	cluster_in "$(cluster_address "$1")" awk '
+		$1 == "IpExt:" && n { four = $n }
+		$1 == "IpExt:" && !n {
+			for (n = NF; n > 1 && $n != "OutOctets"; n--)
+				;
+		}
+		$1 == "Ip6OutOctets" { six = $2 }
+		END { print four + 0, six + 0 }
+	' /proc/net/netstat /proc/net/snmp6
 }
 
 # cluster_start N : N hosts, until cluster_stop, or until this shell and what it
@@ -140,19 +172,47 @@ what a job has started: processes ${pids[*]}" >&2
 	unset UNIMEM_CLUSTER
 }
 
+# cluster_launch ARGS... : mpirun on host 1, which starts processes by on-host
+cluster_launch()
+{
+	set -- mpirun -iface net0 -launcher ssh \
+		-launcher-exec "$TOP/scripts/on-host" "$@"
+	"$TOP/scripts/on-host" "$(cluster_address 1)" "$(printf '%q ' "$@")"
+}
+
+# cluster_list FIRST-LAST EACH : Hydra's list of these hosts, for so many ranks
+# on each
+cluster_list()
+{
+	local i list=
+
+	for ((i = ${1%-*}; i <= ${1#*-}; i++)); do
+		list+=,$(cluster_address "$i"):$2
+	done
+	printf '%s\n' "${list#,}"
+}
+
 # cluster_mpirun FIRST-LAST EACH COMMAND... : so many ranks on each of these
-# hosts, over unimem. mpirun itself runs on host 1.
+# hosts, over unimem
 cluster_mpirun()
 {
-	local hosts=$1 each=$2 i n=0 list=
+	local hosts=$1 each=$2
 	shift 2
 
-	for ((i = ${hosts%-*}; i <= ${hosts#*-}; i++, n++)); do
-		list+=,$(cluster_address "$i"):$each
+	FI_UNIMEM_NET=net0 cluster_launch \
+		-hosts "$(cluster_list "$hosts" "$each")" \
+		-n $(((${hosts#*-} - ${hosts%-*} + 1) * each)) "$@"
+}
+
+# The same over IPv6. (Hydra itself uses IPv4.)
+cluster_mpirun6()
+{
+	local hosts=$1 each=$2 i args=()
+	shift 2
+
+	for ((i = ${hosts%-*}; i <= ${hosts#*-}; i++)); do
+		args+=(${args[0]:+:} -n "$each" -env FI_UNIMEM_NET
+			"$(cluster_address6 "$i")" "$@")
 	done
-	set -- mpirun -iface net0 -launcher ssh \
-		-launcher-exec "$TOP/scripts/on-host" -hosts "${list#,}" \
-		-n $((n * each)) "$@"
-	FI_UNIMEM_NET=net0 "$TOP/scripts/on-host" "$(cluster_address 1)" \
-		"$(printf '%q ' "$@")"
+	cluster_launch -hosts "$(cluster_list "$hosts" "$each")" "${args[@]}"
 }

@@ -47,6 +47,33 @@ hosts_carried()
 	cluster_prove short "${before[@]}"
 }
 
+# The same over IPv6: the answer, the counters, and IPv4 carries nothing but the
+# launcher's own messages.
+hosts_ipv6()
+{
+	local i before was is now log=$LOGS/demo-cluster-ipv6.log
+
+	mpirun -n 8 "$HOSTS_MADE/answer" >"$HOSTS_MADE/one"
+	cluster_mpirun6 1-4 2 "$HOSTS_MADE/answer" >"$HOSTS_MADE/four"
+	cat "$HOSTS_MADE/one" "$HOSTS_MADE/four"
+	cmp "$HOSTS_MADE/one" "$HOSTS_MADE/four"
+	rm -rf "$BUILD/demo/cluster-ipv6"
+	mkdir -p "$BUILD/demo/cluster-ipv6"
+	before=("$(cluster_sent 1)" "$(cluster_sent 2)")
+	was=("$(cluster_octets 1)" "$(cluster_octets 2)")
+	FI_UNIMEM_STATS=$BUILD/demo/cluster-ipv6 cluster_mpirun6 1-2 1 \
+		"$BUILD/bench/unm_lat" -m 8,1M -t 0.02 | tee "$log"
+	is=("$(cluster_octets 1)" "$(cluster_octets 2)")
+	cluster_prove ipv6 "${before[@]}"
+	for i in 0 1; do
+		now=$(demo_sent "$log" "$i")
+		echo "host $((i + 1)): IPv4 and IPv6, before ${was[i]}," \
+			"after ${is[i]}; the benchmark sent $now"
+		[ $((${is[i]#* } - ${was[i]#* })) -ge "$now" ]
+		[ $((${is[i]% *} - ${was[i]% *})) -lt $((now / 10)) ]
+	done
+}
+
 # ---- Bad networks --------------------------------------------------------
 
 # hosts_job : the answer again and again, on 4 hosts, until hosts_job_end; it
@@ -212,6 +239,28 @@ hosts_begin()
 	hosts_build
 }
 
+# hosts_unless_skipped NAME WHETHER TITLE COMMAND... : a test that is skipped if
+# WHETHER is empty
+hosts_unless_skipped()
+{
+	local name=$1 whether=$2
+	shift 2
+
+	if [ -n "$whether" ]; then
+		smoke_one "$@"
+	else
+		SMOKE_SKIPPED=$((SMOKE_SKIPPED + 1))
+		say "SKIPPED: hosts/$name"
+	fi
+}
+
+# hosts_over_ipv6 : before a cable is pulled, which removes IPv6 addresses
+hosts_over_ipv6()
+{
+	hosts_unless_skipped ipv6 "$(! cluster_has_ipv6 || echo yes)" \
+		"8 ranks on 4 hosts over IPv6, its counters" hosts_ipv6
+}
+
 # The tests of ./quickstart check
 hosts()
 {
@@ -219,6 +268,7 @@ hosts()
 	smoke_one "8 ranks on 4 hosts, the answer of one host" hosts_answer
 	smoke_one "two-sided calls of 4 hosts" hosts_checked twosided
 	smoke_one "the counters of endpoints and cables" hosts_carried
+	hosts_over_ipv6
 	smoke_end
 }
 
@@ -232,16 +282,12 @@ hosts_all()
 	smoke_one "two-sided calls of 4 hosts" hosts_checked twosided
 	smoke_one "one-sided calls of 4 hosts" hosts_checked onesided
 	smoke_one "the counters of endpoints and cables" hosts_carried
+	hosts_over_ipv6
 	smoke_one "a cable that is pulled for a second" hosts_pulled
 	smoke_one "two hosts that lose each other" hosts_lost
 	kind=$(hosts_weather)
-	if [ -n "$kind" ]; then
-		smoke_one "cables that lose and delay ($kind)" \
-			hosts_slow "$kind"
-	else
-		SMOKE_SKIPPED=$((SMOKE_SKIPPED + 1))
-		say "SKIPPED: hosts/bad_cables"
-	fi
+	hosts_unless_skipped bad_cables "$kind" \
+		"cables that lose and delay ($kind)" hosts_slow "$kind"
 	smoke_end
 }
 

@@ -119,6 +119,15 @@ static bool has_engine(void)
 	return access(path, R_OK) == 0;
 }
 
+void hosts_need_ipv6(void)
+{
+	/* hosts_start() has the reason if there is no namespace or no ip(8) */
+	if (hosts_run("unshare --net ip link show lo >/dev/null 2>&1") &&
+	    !hosts_run("unshare --net ip addr add fd78::1/64 dev lo "
+		       "2>/dev/null"))
+		procs_skip("IPv6 is off");
+}
+
 void hosts_start(struct proc *p[], int n, hosts_body body)
 {
 	uint64_t word;

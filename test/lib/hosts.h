@@ -22,6 +22,10 @@ typedef int (*hosts_body)(int fd, int host);
  * returns. */
 void hosts_start(struct proc *p[], int n, hosts_body body);
 
+/* Director only, before hosts_start(): skip the case where network namespaces
+ * have no IPv6. */
+void hosts_need_ipv6(void);
+
 /* Run a command, which is a format of printf(3), by sh(1). False: it failed. */
 bool hosts_run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -137,6 +137,7 @@ static int talk_by_ipv6(int fd, int host)
 
 static void hosts_ipv6(void)
 {
+	hosts_need_ipv6();
 	together(2, talk_by_ipv6);
 }
 
@@ -333,6 +334,7 @@ static void hosts_ipv6_kill(void)
 {
 	static int ipv6;
 
+	hosts_need_ipv6();
 	procs_within_a_second(kill_attempt, &ipv6);
 }
 
