@@ -76,12 +76,13 @@ hosts_ipv6()
 
 # ---- Bad networks --------------------------------------------------------
 
-# hosts_job : the answer again and again, on 4 hosts, until hosts_job_end; it
-# has begun when this returns. The process is HOSTS_JOB.
+# hosts_job [EACH] : the answer again and again, by so many ranks (1) on each of
+# 4 hosts, until hosts_job_end; it has begun when this returns. The process is
+# HOSTS_JOB.
 hosts_job()
 {
 	rm -f "$HOSTS_MADE/enough" "$HOSTS_MADE/job"
-	cluster_mpirun 1-4 1 "$HOSTS_MADE/answer" "$HOSTS_MADE/enough" \
+	cluster_mpirun 1-4 "${1:-1}" "$HOSTS_MADE/answer" "$HOSTS_MADE/enough" \
 		>"$HOSTS_MADE/job" &
 	HOSTS_JOB=$!
 	EXIT_HOOKS+=(hosts_job_kill)
@@ -228,6 +229,46 @@ hosts_slow()
 	hosts_answer
 }
 
+# ---- unimem_info ---------------------------------------------------------
+
+# hosts_shown I : the answer of host I has its two ranks, each on a board of that
+# host. (All hosts share one /proc, so an answer has other processes, too.)
+hosts_shown()
+{
+	local host board pid boards=
+	host=$(cluster_address "$1")
+
+	while read -r board pid; do
+		! [ "/proc/$pid/ns/net" -ef \
+			"/proc/$(cluster_pid "$host")/ns/net" ] ||
+			boards+=" $board"
+	done < <(awk -v h="$host" '$1 == h && $5 ~ /^answer/ {
+			sub(":.*", "", $2)
+			print $2, $3
+		}' "$HOSTS_MADE/info" | sort -n)
+	echo "$host: boards$boards"
+	[ "$boards" = " $((2 * $1 - 2)) $((2 * $1 - 1))" ]
+}
+
+# unimem_info finds the processes of a job of 8 ranks on 4 hosts, whose boards
+# are numbered through: two on each host, with a rank on each board.
+hosts_info()
+{
+	local i
+
+	for i in 1 2 3 4; do
+		echo "$(cluster_address "$i") boards=2"
+	done >"$HOSTS_MADE/list"
+	FI_UNIMEM_NET_HOSTS=$HOSTS_MADE/list hosts_job 2
+	unimem_info --all-hosts="$HOSTS_MADE/list" --limit 600 \
+		--rsh "$TOP/scripts/on-host" >"$HOSTS_MADE/info"
+	cat "$HOSTS_MADE/info"
+	for i in 1 2 3 4; do
+		hosts_shown "$i"
+	done
+	hosts_job_end
+}
+
 # ---- Suites --------------------------------------------------------------
 
 # hosts_begin : 4 hosts and the programs
@@ -269,6 +310,7 @@ hosts()
 	smoke_one "two-sided calls of 4 hosts" hosts_checked twosided
 	smoke_one "the counters of endpoints and cables" hosts_carried
 	hosts_over_ipv6
+	smoke_one "unimem_info shows a job on 4 hosts" hosts_info
 	smoke_end
 }
 
@@ -283,6 +325,7 @@ hosts_all()
 	smoke_one "one-sided calls of 4 hosts" hosts_checked onesided
 	smoke_one "the counters of endpoints and cables" hosts_carried
 	hosts_over_ipv6
+	smoke_one "unimem_info shows a job on 4 hosts" hosts_info
 	smoke_one "a cable that is pulled for a second" hosts_pulled
 	smoke_one "two hosts that lose each other" hosts_lost
 	kind=$(hosts_weather)
