@@ -97,6 +97,7 @@ cluster_pair()
 	cluster_table
 }
 
+# Exits with 77 where there can be no hosts.
 cluster()
 {
 	local n=${1:-2} why
@@ -105,7 +106,10 @@ cluster()
 	n=$((10#$n))			# 08 is no octal number
 	[ "$(id -u)" -ne 0 ] || packages_need cluster
 	why=$(cluster_refusal)
-	[ -z "$why" ] || die "cluster: $why"
+	if [ -n "$why" ]; then
+		warn "cluster: $why"
+		exit 77
+	fi
 	build_all
 	[ -e "$PREFIX/lib/unimem/libunimem-net.so" ] ||
 		die "cluster: built without UCX (libucx-dev, libsodium-dev)"
