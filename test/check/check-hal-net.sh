@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The laws of the HAL hold for peers on other hosts, as far as docs/hal.md,
 # section 16, says so: each interface is a host of its own, and the network is
-# the loopback interface. The same under the fault decorator, and with an engine
-# whose frames overtake each other. Every UNM_TEST_THIN-th group of tests, in
+# the loopback interface. The same under the fault decorator, with an engine
+# whose frames overtake each other, and with the child processes in another
+# network namespace (two_hosts). Every UNM_TEST_THIN-th group of tests, in
 # check-full each, and each if the last commit changed what they test.
 cd "${UNM_SRCDIR:?run by make check}" || exit 99
 program=${UNM_BUILDDIR:?run by make check}/test/conform/hal_conform
@@ -30,8 +31,19 @@ laws()
 		shift
 	fi
 	export FI_UNIMEM_NET_PEERS
-	${UNM_EXEC:+"$UNM_EXEC"} "$program" --hal net --packets 2000 \
-		--passes 1 --test "$group*" "$@" </dev/null || exit
+	if [ "${1:-}" = two_hosts ]; then
+		shift
+		set -- test/check/two-hosts.sh "$program" "$@"
+	else
+		set -- ${UNM_EXEC:+"$UNM_EXEC"} "$program" "$@"
+	fi
+	"$@" --hal net --packets 2000 --passes 1 --test "$group*" </dev/null
+	code=$?
+	if [ "$code" -eq 77 ] && [ "${1##*/}" = two-hosts.sh ]; then
+		echo "skip two_hosts"
+		return
+	fi
+	[ "$code" -eq 0 ] || exit "$code"
 	ran=$((ran + 1))
 }
 
@@ -45,6 +57,10 @@ for group in $groups; do
 	leak | frames | stop)	;;	# they make faults of their own
 	*)		echo "$group --late 200"
 			echo "$group --fault eagain=50,delay=20:100,seed=1" ;;
+	esac
+	case ${UNM_EXEC:-}$group in	# the laws with children
+	proc)		echo "$group two_hosts"
+			echo "$group two_hosts --late 200" ;;
 	esac
 done | lines >"$program.$$"
 while read -r line; do

@@ -41,7 +41,8 @@ struct ct_options {
 					 * NULL */
 	const char *self;		/* path of this program */
 	const char *via;		/* UNM_EXEC: the program that executes
-					 * this one (an emulator), or NULL */
+					 * this one (an emulator, or
+					 * test/check/two-hosts.sh), or NULL */
 	const char *filter;		/* pattern of test names, or NULL */
 	double patience;		/* seconds until a wait counts as a
 					 * hang */
@@ -70,6 +71,13 @@ static inline bool ct_faulty(void)
 static inline bool ct_net(void)
 {
 	return strcmp(ct_opt.hal, "net") == 0;
+}
+
+/* Returns whether child processes run on another host than the main process
+ * (test/check/two-hosts.sh). */
+static inline bool ct_two_hosts(void)
+{
+	return getenv("UNM_TWO_HOSTS") != NULL;
 }
 
 /* Skip a test of a law that does not hold for peers on other hosts; the reason

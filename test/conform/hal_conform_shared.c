@@ -180,7 +180,7 @@ static void proc_back_sync(void **state)
 	struct ct_if *ci;
 
 	/* qemu-user omits the barriers of a process with one thread. */
-	unit_needs(ct_opt.via == NULL);
+	unit_needs(ct_opt.via == NULL || ct_two_hosts());
 	ci = ct_open(0);
 	c = ct_spawn();
 	peer = ct_join_child(ci, c);
