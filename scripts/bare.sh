@@ -68,6 +68,8 @@ bare_mounts()
 {
 	local dev=$BARE_ROOT/dev d
 
+	# unshare --mount wants a root that is a mount point
+	mount --bind "$BARE_ROOT" "$BARE_ROOT"
 	mount -t proc none "$BARE_ROOT/proc"
 	mount -t sysfs -o ro none "$BARE_ROOT/sys"
 	mount -t tmpfs -o mode=755 none "$dev"
