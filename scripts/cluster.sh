@@ -122,6 +122,7 @@ cluster_has_ipv6()
 # cluster_octets I : the bytes that host I has sent by IPv4 and by IPv6
 cluster_octets()
 {
+	# shellcheck disable=SC2016 # awk's dollars
 	cluster_in "$(cluster_address "$1")" awk '
 		$1 == "IpExt:" && n { four = $n }
 		$1 == "IpExt:" && !n {

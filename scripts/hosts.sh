@@ -231,7 +231,7 @@ hosts_slow()
 
 # ---- unimem_info ---------------------------------------------------------
 
-# hosts_shown I : the answer of host I has its two ranks, each on a board of that
+# hosts_shown I : the answer of host I has its two ranks, each on a board of the
 # host. (All hosts share one /proc, so an answer has other processes, too.)
 hosts_shown()
 {

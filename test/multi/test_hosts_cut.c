@@ -7,9 +7,9 @@
  * The test does not measure time, because a slow machine delays everything. Two
  * TCP connections of the test, the yardsticks, join the same two hosts and are
  * cut together with the provider's connection. The kernel ends them as it ends
- * that one: at the first of its probes, one each second, that finds a silence of
- * more than the limit of the connection. The limit of one yardstick is shorter
- * than that of the provider, and the limit of the other is longer, so the order
+ * that one: at the first of its probes, one each second, that finds the silence
+ * longer than the limit of the connection. One yardstick has a shorter limit
+ * than the provider, and the other a longer one, so the order
  * of the three ends is the verdict. Three times FI_UNIMEM_NET_DEAD_MS is later
  * than the later one.
  */

@@ -185,8 +185,8 @@ static void garbage(uint16_t port, uint64_t *seed)
 }
 
 /* Child 0 is connected to child 1, which does what an outsider can do as well.
- * Start both; the result is the port of UCX on host 0, below that of its control
- * connections. */
+ * Start both; the result is the port of UCX on host 0, below that of its
+ * control connections. */
 static uint32_t meet(struct node *n, int fd, int host)
 {
 	uint32_t ports = 0;
@@ -360,7 +360,7 @@ static void outsider_floods(void)
 /* ---- The protocol of UCX ------------------------------------------------ */
 
 #define MAGIC	UINT64_C(0xcafebabe12345678)	/* begins each connection */
-#define PUT	33			/* kind of a message: bytes for memory */
+#define PUT	33		/* kind of a message: bytes for memory */
 
 static bool g_random;			/* random bytes follow MAGIC */
 
