@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_signal.c - gsas_wait_until(), gsas_put_signal(), and waits for
- * arrays of requests, on mapped pages and by requests
+ * test_gsas_signal.c - gsas_wait_until(), gsas_put_signal(), waits for
+ * arrays of requests, and gets under way together, on mapped pages and by
+ * requests
  */
 #include "lib/gsas_services.h"
 #include "util/unm_clock.h"
@@ -279,6 +280,56 @@ static void test_other_thread(void **state)
 	assert_int_equal(gsas_free(at), 0);
 }
 
+/* ---- Gets under way together --------------------------------------------- */
+
+/* Gets of nothing, of some bytes, and of more than a receive space. A get has
+ * the bytes of the puts that were started before it, and writes only its own
+ * bytes. */
+static void many_gets(unsigned flags)
+{
+	enum { PAGES = 100, BYTES_ALL = PAGES * GSAS_PAGE, GETS = 6 };
+	static const size_t len[GETS] = {
+		0, 1, 777, GSAS_PAGE, 8 * GSAS_PAGE + 3, BYTES_ALL - 64,
+	};
+	static uint8_t from[BYTES_ALL], to[GETS][BYTES_ALL];
+	gsas_addr at[2] = { host_alloc(PAGES, 0, flags),
+			    host_alloc(PAGES, 1, flags) };
+	struct gsas_req put[2], get[GETS];
+	uint64_t rng = 1;
+
+	for (size_t i = 0; i < BYTES_ALL; i++)
+		from[i] = (uint8_t)unit_random(&rng);
+	memset(to, 0xee, sizeof(to));
+	for (int b = 0; b < 2; b++)
+		assert_int_equal(gsas_put_start(at[b], from, BYTES_ALL,
+						&put[b]), 0);
+	for (int i = 0; i < GETS; i++)
+		assert_int_equal(gsas_get_start(to[i], at[i % 2] + 7 * i,
+						len[i], &get[i]), 0);
+	assert_int_equal(gsas_wait_all(get, GETS), 0);
+	assert_int_equal(gsas_wait_all(put, 2), 0);
+	for (int i = 0; i < GETS; i++) {
+		assert_memory_equal(to[i], from + 7 * i, len[i]);
+		for (size_t k = len[i]; k < BYTES_ALL; k++)
+			assert_int_equal(to[i][k], 0xee);
+	}
+	assert_int_equal(gsas_get_start(to[0], at[0], SIZE_MAX, &get[0]),
+			 -EINVAL);
+	assert_int_equal(gsas_wait(&get[0]), -EINVAL);
+	assert_int_equal(gsas_free(at[0]), 0);
+	/* freed memory: the start has the error, or the wait */
+	(void)gsas_get_start(to[0], at[0], 64, &get[0]);
+	assert_int_equal(gsas_wait(&get[0]), -ESTALE);
+	assert_int_equal(to[0][0], 0xee);
+	assert_int_equal(gsas_free(at[1]), 0);
+}
+
+static void test_many_gets(void **state)
+{
+	many_gets(0);
+	many_gets(GSAS_MAPPED);
+}
+
 HOST_MAIN(cmocka_unit_test(test_comparisons),
 	  cmocka_unit_test(test_wait_errors),
 	  cmocka_unit_test(test_freed_meanwhile),
@@ -287,4 +338,5 @@ HOST_MAIN(cmocka_unit_test(test_comparisons),
 	  cmocka_unit_test(test_put_signal_errors),
 	  cmocka_unit_test(test_wait_all),
 	  cmocka_unit_test(test_wait_any),
-	  cmocka_unit_test(test_other_thread))
+	  cmocka_unit_test(test_other_thread),
+	  cmocka_unit_test(test_many_gets))

@@ -28,6 +28,7 @@ static void test_init(void **state)
 	assert_int_equal(unim_dma_wait(5, 0), -EINVAL);
 	assert_int_equal(unim_dma_poll(&id, 1), -EINVAL);
 	assert_int_equal(unim_dma_event_fd(), -EINVAL);
+	assert_int_equal(unim_dma_free(NULL), 0);
 	assert_int_equal(unim_dma_translate(&id, &global), -EINVAL);
 	unim_dma_cleanup();
 	assert_int_equal(unim_dma_init((unim_node_id_t)unim_dma_nodes()),
@@ -159,6 +160,42 @@ static void test_refused_buffers(void **state)
 	assert_string_equal(unim_dma_strerror(-ESTALE),
 			    "the buffer was freed");
 	assert_null(b);
+}
+
+/* unim_dma_free() waits for the transfers of a buffer, and leaves the error of
+ * the published calls as it is. An object of unim_dma_get() is released, and
+ * the buffer stays. */
+static void test_freeing(void **state)
+{
+	enum { TRANSFERS = 8 };
+	unim_dma_buffer_t *a = buffer_on(0, BIG), *found = NULL;
+	unim_dma_buffer_t *b = buffer_on(1, BIG);
+	unim_dma_buf_id_t id_a = unim_get_buf_id(a), id_b = unim_get_buf_id(b);
+	unim_dma_transfer_id_t id[TRANSFERS];
+	unim_dma_status_t status;
+
+	(void)state;
+	assert_int_equal(unim_dma_get(id_b, &found), 0);
+	for (int i = 0; i < TRANSFERS; i++) {
+		id[i] = unim_dma_submit_transfer(a, i % 2 ? b : found, 0, 0,
+						 BIG, NULL, NULL);
+		assert_true(id[i] != 0);
+	}
+	assert_null(unim_alloc_buf_l(0));
+	assert_int_equal(unim_dma_error(), -EINVAL);
+	assert_int_equal(unim_dma_free(a), 0);
+	for (int i = 0; i < TRANSFERS; i++) {
+		assert_int_equal(unim_dma_test(id[i], &status), 0);
+		assert_int_equal(status, DMA_COMPLETED);
+	}
+	assert_int_equal(unim_dma_get(id_a, &a), -ESTALE);
+	assert_int_equal(unim_dma_free(found), 0);
+	assert_int_equal(unim_dma_get(id_b, &found), 0);
+	assert_int_equal(unim_dma_free(found), 0);
+	assert_int_equal(unim_dma_free(b), 0);
+	assert_int_equal(unim_dma_get(id_b, &found), -ESTALE);
+	assert_int_equal(unim_dma_free(NULL), 0);
+	assert_int_equal(unim_dma_error(), -EINVAL);
 }
 
 /* A buffer is memory of the global address space, and the reverse. */
@@ -495,6 +532,7 @@ HOST_MAIN(
 	cmocka_unit_test(test_other_version),
 	RDMA_TEST(test_buffers),
 	RDMA_TEST(test_refused_buffers),
+	RDMA_TEST(test_freeing),
 	RDMA_TEST(test_global_addresses),
 	RDMA_TEST(test_many_buffers),
 	RDMA_TEST(test_beyond_256_mib),
