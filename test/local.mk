@@ -34,6 +34,7 @@ CHECKS = \
 	test/check/check-sources.sh \
 	test/check/check-spdx.sh \
 	test/check/check-style.sh \
+	test/check/check-tested.sh \
 	test/check/check-todo.sh \
 	test/check/check-words.sh
 
