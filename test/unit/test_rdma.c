@@ -315,26 +315,31 @@ static void transfer(const struct ends *e, uint64_t src_off, uint64_t dst_off,
 	}
 }
 
-/* Does the engine reach one end of a transfer as local memory, so that there is
- * no copy? With coherent memory it does always; else if one of two buffers is
- * on the board of the process. Memory of the program that is not dmable is no
- * local memory then. */
-static bool is_direct(const struct hal *hal, const int pair[2])
-{
-	const int boards[] = { -1, 0, 1, 0, 1 };	/* by index of buf */
-	int src = boards[pair[0]], dst = boards[pair[1]];
+/* An end of a transfer for test_no_copy() */
+struct place {
+	unim_dma_buffer_t *buf;		/* NULL: memory */
+	uint8_t *mem;
+	bool local;			/* the engine reaches it as local memory
+					 * without coherent memory, too */
+};
 
+/* Is there no copy? The engine moves bytes between a buffer and local memory.
+ * With coherent memory all memory of the process is local. */
+static bool is_direct(const struct hal *hal, const struct place *src,
+		      const struct place *dst)
+{
 	if (hal->caps.flags & HAL_CAP_COHERENT)
 		return true;
-	return src >= 0 && dst >= 0 && (src == 0 || dst == 0);
+	return (src->local && dst->buf != NULL) ||
+		(dst->local && src->buf != NULL);
 }
 
 /* All transfers since the last call were direct, or all by cells. */
-static void assert_way(const int pair[2])
+static void assert_way(const struct place *src, const struct place *dst)
 {
 	struct rdma *r = rdma_enter();
 	uint64_t direct = r->direct, cells = r->by_cells;
-	bool wanted = is_direct(r->hal, pair);
+	bool wanted = is_direct(r->hal, src, dst);
 
 	r->direct = r->by_cells = 0;
 	rdma_leave(r);
@@ -342,30 +347,95 @@ static void assert_way(const int pair[2])
 	assert_int_equal(wanted ? cells : direct, 0);
 }
 
+/* Write a page to a place, or read it. The transfers for that do not count. */
+static void page_put(const struct place *p, uint64_t seed)
+{
+	fill(g_from, PAGE, seed);
+	if (p->buf == NULL)
+		memcpy(p->mem, g_from, PAGE);
+	else
+		completes(unim_dma_submit_transfer_from_mem(g_from, p->buf, 0,
+				0, PAGE, NULL, NULL));
+}
+
+static bool page_has(const struct place *p, uint64_t seed)
+{
+	if (p->buf == NULL)
+		return filled(p->mem, PAGE, seed);
+	memset(g_to, 0, PAGE);
+	completes(unim_dma_submit_transfer_to_mem(p->buf, g_to, 0, 0, PAGE,
+						  NULL, NULL));
+	return filled(g_to, PAGE, seed);
+}
+
+static void forget_ways(void)
+{
+	struct rdma *r = rdma_enter();
+
+	r->direct = r->by_cells = 0;
+	rdma_leave(r);
+}
+
+static void no_copy(const struct place *src, const struct place *dst,
+		    uint64_t seed)
+{
+	unim_dma_transfer_id_t id;
+
+	page_put(src, seed);
+	page_put(dst, seed + 1);
+	forget_ways();
+	if (src->buf == NULL)
+		id = unim_dma_submit_transfer_from_mem(src->mem, dst->buf, 0,
+				0, PAGE, NULL, NULL);
+	else if (dst->buf == NULL)
+		id = unim_dma_submit_transfer_to_mem(src->buf, dst->mem, 0, 0,
+				PAGE, NULL, NULL);
+	else
+		id = unim_dma_submit_transfer(src->buf, dst->buf, 0, 0, PAGE,
+					      NULL, NULL);
+	completes(id);
+	assert_way(src, dst);
+	assert_true(page_has(dst, seed));
+}
+
+/* Buffers of both boards, and three kinds of memory: ordinary memory, dmable
+ * memory of the process, and the pointer to a buffer of its board. */
 static void test_no_copy(void **state)
 {
-	unim_dma_buffer_t *buf[] = {
-		NULL, buffer_on(0, PAGE), buffer_on(1, PAGE),
-		buffer_on(0, PAGE), buffer_on(1, PAGE),
+	enum { PLACES = 7 };
+	static uint8_t ordinary[PAGE];
+	unim_dma_buffer_t *pointed = buffer_on(0, PAGE);
+	struct hal_mem *mem;
+	struct hal *hal;
+	struct rdma *r;
+	void *dmable;
+	struct place p[PLACES] = {
+		{ NULL, ordinary, false },
+		{ NULL, NULL, true },
+		{ NULL, unim_buf_get_memory(pointed), true },
+		{ buffer_on(0, PAGE), NULL, true },
+		{ buffer_on(0, PAGE), NULL, true },
+		{ buffer_on(1, PAGE), NULL, false },
+		{ buffer_on(1, PAGE), NULL, false },
 	};
 
 	(void)state;
-	for (int i = 0; i < 25; i++) {
-		const int pair[] = { i / 5, i % 5 };
-		struct unim_dma_request q = {
-			.src = buf[pair[0]], .dst = buf[pair[1]],
-			.src_mem = g_from, .dst_mem = g_to, .size = PAGE,
-		};
-		unim_dma_transfer_id_t id;
+	r = rdma_enter();
+	hal = r->hal;
+	rdma_leave(r);
+	assert_int_equal(hal_mem_alloc(hal, -1, PAGE, &mem, &dmable), 0);
+	p[1].mem = dmable;
+	assert_non_null(p[2].mem);
+	for (int i = 0; i < PLACES * PLACES; i++) {
+		const struct place *src = &p[i / PLACES], *dst = &p[i % PLACES];
 
-		if (pair[0] == pair[1])
-			continue;
-		assert_int_equal(unim_dma_submit(&q, &id), 0);
-		completes(id);
-		assert_way(pair);
+		if (src != dst && (src->buf != NULL || dst->buf != NULL))
+			no_copy(src, dst, 2 * i);
 	}
-	for (int i = 1; i < 5; i++)
-		unim_free_buf(buf[i]);
+	hal_mem_free(hal, mem);
+	unim_free_buf(pointed);
+	for (int i = 3; i < PLACES; i++)
+		unim_free_buf(p[i].buf);
 }
 
 /* Between buffers of each board and memory, of any size and alignment. */

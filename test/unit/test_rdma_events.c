@@ -133,6 +133,47 @@ static int threads(void)
 	return n;
 }
 
+/* Transfers, the event fd, polls and notification: all that a program can do
+ * without a call-back. */
+static void use_without_callbacks(void)
+{
+	unim_dma_buffer_t *a = buffer_on(0, MIB), *b = buffer_on(1, MIB);
+	struct unim_dma_request q = {
+		.src = a, .dst = b, .size = MIB, .notify = 1,
+	};
+	unim_dma_transfer_id_t id, ended;
+
+	assert_true(unim_dma_event_fd() >= 0);
+	completes(unim_dma_submit_transfer(a, b, 0, 0, MIB, NULL, NULL));
+	assert_int_equal(unim_dma_submit(&q, &id), 0);
+	assert_int_equal(unim_dma_wait_notify(b, 0, 1, LONG_MS), 0);
+	while (unim_dma_poll(&ended, 1) == 1)
+		;
+	completes(id);
+	unim_free_buf(a);
+	unim_free_buf(b);
+}
+
+/* The library has no thread before the first call-back, from before
+ * unim_dma_init() on. */
+static void test_no_hidden_thread(void **state)
+{
+	unim_dma_buffer_t *a;
+	int before = threads();
+
+	(void)state;
+	assert_int_equal(unim_dma_init(node_of(0)), 0);
+	assert_int_equal(threads(), before);
+	use_without_callbacks();
+	assert_int_equal(threads(), before);
+	a = buffer_on(0, PAGE);
+	atomic_store(&g_calls, 0);
+	completes(unim_dma_submit_transfer(a, a, 0, 8, 8, count, &g_calls));
+	assert_int_equal(threads(), before + 1);
+	unim_dma_cleanup();
+	assert_int_equal(threads(), before);
+}
+
 static void await_calls(int n)
 {
 	for (int ms = 0; atomic_load(&g_calls) < n && ms < LONG_MS; ms++)
@@ -537,6 +578,7 @@ static void test_service_ends(void **state)
 HOST_MAIN(
 	RDMA_TEST(test_order),
 	RDMA_TEST(test_ids),
+	cmocka_unit_test(test_no_hidden_thread),
 	RDMA_TEST(test_callbacks),
 	RDMA_TEST(test_callback_submits),
 	RDMA_TEST(test_no_thread),
