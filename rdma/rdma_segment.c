@@ -81,16 +81,6 @@ static int import(struct rdma *r, struct rdma_segment *s,
 	return ret;
 }
 
-/* Is the segment aligned, and around the address? */
-static bool info_valid(const struct gsas_map_info *info, uint64_t address)
-{
-	return info->base % GSAS_SEGMENT == 0 &&
-	       info->bytes % GSAS_SEGMENT == 0 &&
-	       info->base <= address &&
-	       info->bytes > address - info->base &&
-	       info->bytes <= GSAS_OFFSET_MASK;
-}
-
 static int ask_map(struct gsas_conn *conn, uint64_t address,
 		   struct gsas_map_info *info)
 {
@@ -101,7 +91,7 @@ static int ask_map(struct gsas_conn *conn, uint64_t address,
 	struct gsas_request request;
 	int ret = gsas_port_ask(conn, &msg, &request);
 
-	if (ret == 0 && !info_valid(info, address))
+	if (ret == 0 && !gsas_map_info_valid(info, address))
 		ret = -EPROTO;
 	if (ret == 0 && conn->peer == NULL)
 		ret = conn->closed_error;

@@ -540,6 +540,7 @@ test_unit_test_topology_LDADD = $(WITH_RDMA)
 test_unit_test_topology_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS)
 test_unit_test_rdma_events_LDADD = $(WITH_RDMA)
 test_unit_test_rdma_fail_LDADD = $(WITH_RDMA)
+test_unit_test_gsas_lies_LDADD = $(WITH_RDMA)
 
 # one HAL in a process: the shared one, which libgsas and the provider have
 WITH_GSAS = libtest.la libgsas.la libunimem-hal.la libgsas_op.la \

@@ -36,19 +36,6 @@ static int import(struct gsas_conn *conn, const struct gsas_map_info *info,
 	return ret;
 }
 
-/* Is the segment aligned, in the partition of the board, and around the
- * address? */
-static bool info_valid(const struct gsas_map_info *info, uint64_t address)
-{
-	uint64_t board = gsas_base((uint32_t)gsas_board_of(address));
-
-	return info->base % GSAS_SEGMENT == 0 &&
-	       info->bytes % GSAS_SEGMENT == 0 &&
-	       info->base >= board && info->base <= address &&
-	       info->bytes > address - info->base &&
-	       info->bytes <= GSAS_OFFSET_MASK + 1 - (info->base - board);
-}
-
 /* Do a MAP request. 0; the error of the address, which the service also returns
  * for any other request with this address; or the error of the connection. */
 static int request_map(struct gsas_conn *conn, uint64_t address,
@@ -120,7 +107,7 @@ static int segment_new(struct gsas_conn *conn, uint64_t address,
 	uint64_t attr = 0;
 	int ret = request_map(conn, address, &info, &attr);
 
-	if (ret == 0 && !info_valid(&info, address))
+	if (ret == 0 && !gsas_map_info_valid(&info, address))
 		ret = -EPROTO;
 	if (ret == 0)
 		ret = gsas_segments_replace(&t->segments, info.base,

@@ -208,6 +208,20 @@ struct gsas_map_info {
 #define GSAS_SEGMENT_SHIFT	20	/* alignment of segments: 1 MiB */
 #define GSAS_SEGMENT		(UINT64_C(1) << GSAS_SEGMENT_SHIFT)
 
+/* Can a service describe a segment so that has this address: aligned, around
+ * the address, and in the partition of the address's board? */
+static inline bool gsas_map_info_valid(const struct gsas_map_info *info,
+				       uint64_t address)
+{
+	uint64_t board = gsas_base((uint32_t)gsas_board_of(address));
+
+	return info->base % GSAS_SEGMENT == 0 &&
+	       info->bytes % GSAS_SEGMENT == 0 &&
+	       info->base >= board && info->base <= address &&
+	       info->bytes > address - info->base &&
+	       info->bytes <= GSAS_OFFSET_MASK + 1 - (info->base - board);
+}
+
 /* Offset in the segment at base, in bytes, of the word of an address's page */
 static inline uint64_t gsas_page_word(uint64_t base, uint64_t address)
 {

@@ -8,4 +8,4 @@ export FI_UNIMEM_PROFILE=exanode FI_UNIMEM_BOARD=3
 ep_some "transfer receive order peek cancel multi complete wait object av
 	golden garbage mem mem_find pressure threads rma edges atomic address
 	data asleep safe cntr regions bounce gsas_board gsas_client gsas_life
-	gsas_published litmus litmus_msg rdma rdma_events rdma_fail"
+	gsas_lies gsas_published litmus litmus_msg rdma rdma_events rdma_fail"

@@ -2,9 +2,10 @@
 /*
  * test_gsas_lies.c - a service that sends an impossible description of a
  * segment: the client maps nothing, keeps what it knows of other segments, and
- * accesses the words by packets.
+ * accesses the words by packets. libunimem-rdma finds no buffer there.
  */
 #include "lib/gsas_services.h"
+#include "unimem/unim_dma.h"
 
 static struct gsas_map_info g_lie;	/* added to the true description */
 
@@ -41,6 +42,8 @@ static const struct {
 	{ "behind the address", { .base = 2 * MIB } },
 	{ "another board's", { .base = PART } },
 	{ "to the next board", { .bytes = PART } },
+	/* from the second MiB of the partition on */
+	{ "beyond its board", { .bytes = PART - 3 * MIB } },
 	{ "to boards that are not", { .bytes = UINT64_C(1) << 60 } },
 	{ "around the world", { .bytes = -(PART + 4 * MIB) } },
 	{ "nobody's", { .base = -PART, .bytes = PART } },
@@ -94,6 +97,36 @@ static void test_lies(void **state)
 	}
 }
 
+/* libunimem-rdma refuses the same descriptions. It has mapped nothing, so those
+ * that only overlap a known segment are right to it. The other board has no
+ * window in the profile exanode and on the register model; the size of a window
+ * is another check. */
+static void test_lies_to_rdma(void **state)
+{
+	unim_dma_buffer_t *buf = NULL;
+	gsas_addr a[2];
+
+	assert_int_equal(unim_dma_init((unim_node_id_t)g_first), 0);
+	/* the second segment is not at the beginning of the partition */
+	for (int i = 0; i < 2; i++)
+		a[i] = host_alloc(300, 1, GSAS_MAPPED);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]) - OF_MAPPED;
+	     i++) {
+		int ret;
+
+		g_lie = lies[i].lie;
+		ret = unim_dma_get(a[1], &buf);
+		if (ret != -EPROTO)
+			unit_fail("%s: %d", lies[i].what, ret);
+	}
+	g_lie = (struct gsas_map_info){ .base = 0 };
+	assert_int_equal(unim_dma_get(a[1], &buf), 0);
+	unim_dma_cleanup();
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(gsas_free(a[i]), 0);
+}
+
 HOST_MAIN(
 	cmocka_unit_test(test_lies),
+	cmocka_unit_test(test_lies_to_rdma),
 )
