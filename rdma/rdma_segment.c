@@ -18,27 +18,18 @@
 
 #include "rdma_segment.h"
 #include "util/unm_clock.h"
+#include "util/unm_map_again.h"
 
 #define IMPORT_NS	UINT64_C(10000000000)	/* time limit of an import */
 
 /* ---- Mapping ----------------------------------------------------------- */
 
-/* mremap() of 0 bytes of a shared mapping maps the same memory once more. */
 static int map_window(struct rdma_segment *s, const struct hal_window *win)
 {
-	void *at;
-
 	if (win->bytes < s->bytes)
 		return -EPROTO;
-	at = mremap(win->addr, 0, (size_t)s->bytes, MREMAP_MAYMOVE);
-	if (at == MAP_FAILED)
-		return -ENOMEM;
-	if (madvise(at, (size_t)s->bytes, MADV_DONTFORK) != 0) {
-		munmap(at, (size_t)s->bytes);
-		return -ENOMEM;
-	}
-	s->ptr = at;
-	return 0;
+	s->ptr = unm_map_again(win->addr, (size_t)s->bytes);
+	return s->ptr != NULL ? 0 : -ENOMEM;
 }
 
 static int map_segment(struct rdma *r, struct rdma_segment *s,

@@ -18,6 +18,7 @@
 #include "client/gsas_job.h"
 #include "client/gsas_thread.h"
 #include "client/gsas_window.h"
+#include "util/unm_map_again.h"
 
 /* A mapping of the process; the last gsas_unmap() frees it. */
 struct process_map {
@@ -61,19 +62,6 @@ static struct process_map *map_find(const struct gsas_segment_map *s)
 	return map;
 }
 
-/* Map the segment once more where memory is coherent: mremap() of 0 bytes of a
- * shared mapping makes a second mapping of the same memory. */
-static int map_again(const struct gsas_segment_map *s, void **at)
-{
-	*at = mremap(s->memory, 0, s->bytes, MREMAP_MAYMOVE);
-	if (*at == MAP_FAILED)
-		return -FI_ENOMEM;
-	if (madvise(*at, s->bytes, MADV_DONTFORK) == 0)
-		return 0;
-	munmap(*at, s->bytes);
-	return -FI_ENOMEM;
-}
-
 /* Map the segment once more, independent of the thread and its interface. On
  * boards the driver has to know of the mapping, because it uses the memory
  * again after the last one. The emulation finds the region by the import of the
@@ -91,8 +79,10 @@ static int map_new(const struct gsas_segment_map *s, struct process_map **out)
 	if (ret != 0)
 		goto free_map;
 	ret = hal_mem_open(map->hal, &key, &map->mem, &at);
-	if (ret == -FI_ENOSYS)
-		ret = map_again(s, &at);
+	if (ret == -FI_ENOSYS) {
+		at = unm_map_again(s->memory, s->bytes);
+		ret = at != NULL ? 0 : -FI_ENOMEM;
+	}
 	if (ret != 0)
 		goto put_hal;
 	map->base = s->base;

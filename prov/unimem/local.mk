@@ -149,6 +149,7 @@ libunm_la_SOURCES = \
 	prov/unimem/util/unm_arena.h \
 	prov/unimem/util/unm_clock.h \
 	prov/unimem/util/unm_list.h \
+	prov/unimem/util/unm_map_again.h \
 	prov/unimem/util/unm_maps.c \
 	prov/unimem/util/unm_maps.h \
 	prov/unimem/util/unm_pool.c \
