@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# User-initiated RDMA: libunimem-rdma.so, its header, its example.
+# User-initiated RDMA: libunimem-rdma.so, its header, its examples.
 
 noinst_LTLIBRARIES += libunm_rdma.la
 libunm_rdma_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
@@ -35,9 +35,12 @@ libunimem_rdma_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) -version-info 0:0:0 \
 unimincludedir = $(includedir)/unimem
 uniminclude_HEADERS = rdma/unimem/unim_dma.h
 
-# ---- Example: read by newcomers, run by check-gsas -------------------------
+# ---- Examples: read by newcomers, run by check-gsas ------------------------
 
-dist_example_DATA += rdma/examples/exchange.c
-check_PROGRAMS += rdma/examples/exchange
+dist_example_DATA += rdma/examples/exchange.c rdma/examples/place.c
+RDMA_EXAMPLES = rdma/examples/exchange rdma/examples/place
+check_PROGRAMS += $(RDMA_EXAMPLES)
 rdma_examples_exchange_LDADD = libunimem-rdma.la
 rdma_examples_exchange_LDFLAGS = $(UNWRAPPED)
+rdma_examples_place_LDADD = libunimem-rdma.la
+rdma_examples_place_LDFLAGS = $(UNWRAPPED)

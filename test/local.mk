@@ -654,7 +654,7 @@ endif
 EXTRA_test_multi_test_gsas_fork_DEPENDENCIES = test/multi/gsas_forked
 # the examples that it runs on two hosts
 EXTRA_test_multi_test_hosts_gsas_DEPENDENCIES = $(EXAMPLES) \
-	$(MAILBOX_EXAMPLES) rdma/examples/exchange
+	$(MAILBOX_EXAMPLES) $(RDMA_EXAMPLES)
 
 if FUZZ
 # their main() is libFuzzer's

@@ -33,15 +33,18 @@ daemons()
 	done 2>/dev/null
 }
 
-# example CODE NAME [ARG...]: it ends with that exit code; exchange is of rdma/
+# example CODE NAME [ARG...]: it ends with that exit code; exchange and place
+# are of rdma/
 example()
 {
 	code=$1
 	shift
 	name=$1
 	shift
-	part=gsas
-	[ "$name" = exchange ] && part=rdma
+	case $name in
+	exchange|place)	part=rdma ;;
+	*)		part=gsas ;;
+	esac
 	$run "$built/$part/examples/$name" "$@" >out 2>err
 	ret=$?
 	[ $ret = "$code" ] || bad "$setting: $name $*: exit code $ret"
@@ -69,6 +72,40 @@ exchanges()
 		echo "node $b: 1048576 bytes there and back"
 	done
 	echo "node 3 says hello"
+}
+
+# what the policies of four boards say. $pointers: all, or own: only the own
+# board's memory has pointers
+places()
+{
+	echo "local: node 0"
+	echo "nearest: node 0"
+	echo "interleaved: 1 1 1 1"
+	for b in 0 1 2 3; do
+		how="by its ID"
+		if [ $b = 0 ] || [ "$pointers" = all ]; then
+			how="by a pointer"
+		fi
+		echo "given node $b: byte $((8 * (b + 1))) found, $how"
+	done
+}
+
+# board 0 has a service with 64 pages, which a process takes
+full_board()
+{
+	mkfifo ready
+	$run "$UNM_BUILDDIR/gsasd" --board 0 --pages 64 --ready-fd 3 3>ready \
+		>log 2>&1 &
+	service=$!
+	read -r _ <ready
+	example 0 place 0 1000
+	says "$(places; echo "nearest with room: node 1")"
+	kill $service
+	wait $service || {
+		cp log out
+		bad "$setting: gsasd: exit code $?"
+	}
+	rm -f ready log
 }
 
 # nobody holds a page, and the services that ran go by themselves
@@ -105,7 +142,10 @@ examples()
 	says "$(tree)"
 	example 0 exchange 0
 	says "$(exchanges)"
+	example 0 place 0 8
+	says "$(places; echo "node 0 still has memory")"
 	example 1 exchange 4
+	example 1 place 4
 	example 1 tree 9
 	example 1 counter nobody
 	example 1 halo 0
@@ -113,6 +153,8 @@ examples()
 		[ -e counter-$b-stdout.log ] || bad "$setting: no log of $b"
 	done
 	rm -f ./*.log
+	gone
+	full_board
 	gone
 }
 
@@ -152,6 +194,8 @@ unset GSAS_JOB GSAS_PAGES GSAS_EXEC_PATH FI_UNIMEM_BOARD
 export FI_UNIMEM_BOARDS=4
 
 for profile in host exanode; do
+	pointers=all
+	[ $profile = host ] || pointers=own
 	for pages in mapped packets; do
 		export FI_UNIMEM_PROFILE=$profile GSAS_PAGES=$pages
 		examples $profile $pages
@@ -161,6 +205,7 @@ unset FI_UNIMEM_PROFILE GSAS_PAGES
 refused
 launched
 export FI_UNIMEM_HAL=sim FI_UNIMEM_SIM=world=$$
+pointers=own
 examples sim
 for f in /dev/shm/*gsas* /dev/shm/*unimem*; do
 	if [ -e "$f" ]; then

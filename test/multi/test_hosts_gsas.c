@@ -308,6 +308,19 @@ static void examples_of_gsas(void)
 
 /* ---- libunimem-rdma ------------------------------------------------------ */
 
+/* Host 0: the policies of the allocator. This process has pointers to memory of
+ * its own host. */
+static void place(void)
+{
+	writes("rdma/examples/place 0 8",
+	       "local: node 0\nnearest: node 0\ninterleaved: 1 1 1 1\n"
+	       "given node 0: byte 8 found, by a pointer\n"
+	       "given node 1: byte 16 found, by a pointer\n"
+	       "given node 2: byte 24 found, by its ID\n"
+	       "given node 3: byte 32 found, by its ID\n"
+	       "node 0 still has memory\n");
+}
+
 /* Host 0: data to all four boards and back. The process that host 1 starts
  * writes into a buffer of host 0. */
 static void exchange(void)
@@ -351,6 +364,7 @@ static int examples(int fd, int host)
 		await_boards(BOARDS);
 		show_boards();
 		examples_of_gsas();
+		place();
 		exchange();
 	} else {
 		await(0, USED);
