@@ -158,21 +158,38 @@ examples()
 	gone
 }
 
-# ranks of a launcher are one job without GSAS_JOB, and members of a team
-launched()
+# ranks NAME COMMAND... : five ranks of a launcher are one job without GSAS_JOB,
+# and members of a team
+ranks()
 {
-	setting=mpiexec
-	mpiexec=${UNM_MPIEXEC:-$(find "${HOME:-/nonexistent}/.cache/unimem" \
-		-path '*/bin/mpiexec.hydra' 2>/dev/null | head -n 1)}
-	[ -x "$mpiexec" ] || {
-		echo "skip launched (no mpiexec of MPICH)"
-		return
-	}
+	setting=$1
+	shift
 	# shellcheck disable=SC2086 # words
-	"$mpiexec" -n 5 $run "$built/gsas/examples/halo" 5 100 50 >out 2>err ||
+	"$@" -n 5 $run "$built/gsas/examples/halo" 5 100 50 >out 2>err ||
 		bad "$setting: halo: exit code $?"
 	says "5 members, 500 cells, 50 steps: 0 wrong"
 	gone
+}
+
+# the launchers of MPICH and of Open MPI
+launched()
+{
+	mpiexec=${UNM_MPIEXEC:-$(find "${HOME:-/nonexistent}/.cache/unimem" \
+		-path '*/bin/mpiexec.hydra' 2>/dev/null | head -n 1)}
+	if [ -x "$mpiexec" ]; then
+		ranks mpiexec "$mpiexec"
+	else
+		echo "skip launched (no mpiexec of MPICH)"
+	fi
+	command -v mpirun.openmpi >/dev/null 2>&1 || {
+		echo "skip launched_by_openmpi (no mpirun.openmpi)"
+		return
+	}
+	root=
+	[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+	# shellcheck disable=SC2086 # a word, or none
+	ranks "Open MPI" mpirun.openmpi $root --oversubscribe --bind-to none \
+		--mca oob_tcp_if_include lo
 }
 
 # nothing: no service starts a program from elsewhere
