@@ -16,6 +16,12 @@ from lib_bench import (BUSY, KIB, MIB, Results, digits, insert, markdown,
 PUBLISHED = {"published-1a": 23.41, "published-1b": 23.41,
              "published-2": 14.47}
 PUBLISHED_BW = 360.59                   # MB/s, at best
+# [H], as its text has them; the bound of a load is drawn as its value
+STORE_MBS = [(8, 50), (64, 300)]        # figure 6: MB/s by bytes
+STORE_RATE = [(8, 6), (16, 6), (32, 6), (64, 5)]        # figure 7: M/s
+LOAD_NS = 2000                          # figure 8: of 8 bytes, prototype
+ASIC_LOAD_NS = 1270                     # of 8 bytes, simulated
+LOAD_64 = 1.12                          # 64 bytes take so many times 8 bytes
 LATENCY_SIZES = "0,8,64,256,1K,4K,16K,64K,256K,1M"
 WINDOW_SIZES = "64,1K,4K,16K,64K,256K,1M,4M"
 QUICK_SIZES = "64,16K,1M"
@@ -419,23 +425,70 @@ def plot_stairs(res, m):
              "'published'" if known else "")]
 
 
-def plot_sizes(title, unit, lines):
-    """lines: name and points of each curve."""
+def plot_sizes(title, unit, lines, known=None):
+    """lines: name and points of each curve; known: published points."""
     curves = [(name, colour, points)
               for (name, points), colour in zip(lines, COLOURS) if points]
     if not curves:
         return []
     sizes = sorted({x for *_, points in curves for x, _ in points})
+    styles = ["linespoints lw 2"] * len(curves)
+    if known:
+        curves.append(("published", "#c0141c", known))
+        styles.append("points pt 9 ps 1.5")
     return ["set title '%s (profile exanode+model)'" % title,
             "set logscale xy", "set key outside right top",
             "set ylabel '%s'" % unit, "set xlabel 'size'",
             "set xtics rotate by -30 (%s)" % ", ".join(
                 '"%s" %d' % (size_name(n), n) for n in sizes),
             "plot " + ", ".join(
-                "'-' using 1:2 with linespoints lw 2 lc rgb '%s' title '%s'"
-                % (colour, name) for name, colour, _ in curves),
+                "'-' using 1:2 with %s lc rgb '%s' title '%s'"
+                % (style, colour, name)
+                for (name, colour, _), style in zip(curves, styles)),
             *[line for *_, points in curves
               for line in ["%d %g" % p for p in points] + ["e"]]]
+
+
+def plot_bars(title, unit, rows):
+    """rows: name, value or None, published value or None of each bar."""
+    rows = [("%d" % i, *row) for i, row in enumerate(rows)]
+    if not any(value for _, _, value, _ in rows):
+        return []
+    return ["set title '%s (profile exanode+model)'" % title,
+            "set ylabel '%s'" % unit, "set yrange [0:*]",
+            "set xrange [-0.7:%.1f]" % (len(rows) - 0.3), "set boxwidth 0.5",
+            "set style fill solid 0.4", "set key outside right top",
+            "set xtics (%s)" % ", ".join('"%s" %s' % (name, i)
+                                         for i, name, *_ in rows),
+            "$model << EOD",
+            *["%s %g" % (i, v) for i, _, v, _ in rows if v], "EOD",
+            "$known << EOD",
+            *["%s %g" % (i, k) for i, _, _, k in rows if k], "EOD",
+            "plot $model with boxes lc rgb '#1f6fb4' title 'the model', "
+            "$known with points pt 9 ps 1.5 lc rgb '#c0141c' title "
+            "'published'"]
+
+
+def load_plots(res):
+    """Figures 8 and 9 of [H]. One load is under way, of 8 bytes; the paper's
+    64 bytes are its simulation of the prototype's engine."""
+    def of(metric, size):
+        return [median(res, metric, who, size) for who in ("raw", "asic")]
+
+    latency, speed = of("load", 8), of("loads_8", 1)
+    return [
+        ("load", plot_bars(
+            "Latency of a load, as figure 8 of [H]", "ns",
+            [("prototype,\\n8 B", latency[0], LOAD_NS),
+             ("prototype,\\n64 B (simulated)", None, LOAD_NS * LOAD_64),
+             ("ASIC,\\n8 B (simulated)", latency[1], ASIC_LOAD_NS)])),
+        ("loads", plot_bars(
+            "Loads, one under way, as figure 9 of [H]", "MB/s",
+            [("prototype,\\n8 B", speed[0], 8e3 / LOAD_NS),
+             ("prototype,\\n64 B (simulated)", None,
+              64e3 / (LOAD_NS * LOAD_64)),
+             ("ASIC,\\n8 B (simulated)", speed[1], 8e3 / ASIC_LOAD_NS)])),
+    ]
 
 
 def plots(res, m):
@@ -457,8 +510,13 @@ def plots(res, m):
         ("ring", plot_sizes("A ring of cells", "MB/s",
                             [("%d cells" % n, points("ring_%d" % n, "raw"))
                              for n in rings(res)])),
-        ("stores", plot_sizes("Posted stores", "MB/s",
-                              [("stores", points("store", "raw"))])),
+        ("stores", plot_sizes("Posted stores, as figure 6 of [H]", "MB/s",
+                              [("stores", points("store", "raw"))],
+                              STORE_MBS)),
+        ("store-rate", plot_sizes("Posted stores, as figure 7 of [H]", "M/s",
+                                  [("stores", points("store_rate", "raw"))],
+                                  STORE_RATE)),
+        *load_plots(res),
     ]
 
 
