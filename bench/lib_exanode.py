@@ -367,23 +367,54 @@ def early(res, m):
             short(res, s) * 1e3 < 0.97 * s.latency(m)]
 
 
+def shortest(res, stair):
+    """us of the shortest operation of a step, in the fastest repetition: a busy
+    machine only adds to it."""
+    metric, size, unit = ("put", 8, 1e3) if stair in RMA else ("latency", 0, 1)
+    found = res.values.get((metric, stair.name, 2, size))
+    return found and min(found) / unit
+
+
+MOVES_HEADER = ["step", "0 B, us", "changed", "moved by", "by the model"]
+MOVE_SLACK = 0.1                        # of the movement, and us beside it
+MOVE_SLACK_US = 4
+
+
+def moves(before, after, m_before, m_after):
+    """Rows of the table, and the steps that did not move by as much as the sum
+    of their figures. The software's share does not change, so it is in neither
+    difference."""
+    rows, wrong = [], []
+    for s in STAIRS + RMA:
+        was, now = shortest(before, s), shortest(after, s)
+        due = (s.latency(m_after) - s.latency(m_before)) / 1e3
+        by = now - was if was and now else None
+        rows.append([s.name, cell(was), cell(now), cell(by), cell(due)])
+        if by is None or abs(by - due) > MOVE_SLACK * abs(due) + MOVE_SLACK_US:
+            wrong.append(s.name)
+    return rows, wrong
+
+
 def failed_lines(res):
     return ["no result: %s of %s: %s" % (run, peer, why)
             for (run, peer, _), why in sorted(res.status.items())]
 
 
+def print_table(title, header, rows, note=""):
+    width = [max(len(r[i]) for r in [header] + rows)
+             for i in range(len(header))]
+    print("\n" + title)
+    for r in [header] + rows:
+        print("  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w)
+                        in enumerate(zip(r, width))).rstrip())
+    if note:
+        print(note)
+
+
 def print_tables(res, m):
     for title, header, rows, note in tables(res, m):
-        if not rows:
-            continue
-        width = [max(len(r[i]) for r in [header] + rows)
-                 for i in range(len(header))]
-        print("\n" + title)
-        for r in [header] + rows:
-            print("  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w)
-                            in enumerate(zip(r, width))).rstrip())
-        if note:
-            print(note)
+        if rows:
+            print_table(title, header, rows, note)
     print("\n" + "\n".join(res.doubts() + failed_lines(res) +
                            goal_lines(res)))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """bench/lib_gate.py, with readings of our own in place of the gauge's, and
-bench/lib_table.py, bench/run, bench/lib_hosts.py, bench/hosts and bench/scale,
-with results of our own."""
+bench/lib_table.py, bench/run, bench/lib_hosts.py, bench/hosts, bench/scale and
+bench/exanode, with results of our own."""
 
 import argparse
 import csv
@@ -21,10 +21,10 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TOP, "bench"))
 
 import lib_bench                        # noqa: E402
+import lib_exanode                      # noqa: E402
 import lib_gate                         # noqa: E402
 import lib_hosts                        # noqa: E402
 import lib_table                        # noqa: E402
-
 
 
 def program(name):
@@ -38,7 +38,7 @@ def program(name):
 
 RUN = os.path.join(TOP, "bench", "run")
 HOSTS = os.path.join(TOP, "bench", "hosts")
-run, hosts, scale = map(program, ("run", "hosts", "scale"))
+run, hosts, scale, exanode = map(program, ("run", "hosts", "scale", "exanode"))
 
 NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
 
@@ -583,6 +583,73 @@ class TestLeftBehind(unittest.TestCase):
     def test_foreign(self):
         for name in ("UNM_COLL", "UNM_RMA_WIN", "MPIR_CVAR_X", "FI_PROVIDER"):
             self.assertTrue(lib_bench.FOREIGN.match(name))
+
+
+class Exanode(unittest.TestCase):
+    """The staircase of bench/exanode: goals, and what changed figures move."""
+
+    def setUp(self):
+        self.m = lib_exanode.figures(
+            os.path.join(TOP, "prov/unimem/hal/exanode.model"))
+        self.changed = {**self.m, "packet_latency": 20e3, "dma_setup": 50e3}
+
+    @staticmethod
+    def results(m, more=None):
+        """Each step takes its sum, 2 us of software, and more (us) by step; in
+        a second repetition the machine was busy."""
+        res = lib_exanode.Quiet("exanode+model")
+        for s in lib_exanode.STAIRS + lib_exanode.RMA:
+            us = s.latency(m) / 1e3 + 2 + (more or {}).get(s.name, 0)
+            key, unit = (("put", s.name, 2, 8), 1e3) \
+                if s in lib_exanode.RMA else (("latency", s.name, 2, 0), 1)
+            res.values[key] = [us * unit, 9 * us * unit]
+        return res
+
+    def wrong(self, after):
+        return lib_exanode.moves(self.results(self.m), after, self.m,
+                                 self.changed)[1]
+
+    def test_moves(self):
+        self.assertEqual(self.wrong(self.results(self.changed)), [])
+
+    def test_does_not_move(self):
+        self.assertEqual(self.wrong(self.results(self.m)),
+                         [s.name for s in lib_exanode.STAIRS +
+                          lib_exanode.RMA])
+
+    def test_moves_by_another_figure(self):
+        for name in ("tags", "rma-native"):
+            after = self.results(self.changed, {name: 48})
+            self.assertEqual(self.wrong(after), [name])
+
+    def test_step_is_missing(self):
+        after = self.results(self.changed)
+        del after.values["latency", "eager", 2, 0]
+        self.assertEqual(self.wrong(after), ["eager"])
+
+    def missed(self, latency, only="stairs,raw"):
+        """How many goals are missed; latency in us, or None."""
+        res = lib_exanode.Quiet("exanode+model")
+        res.values = {
+            ("latency", "tags", 2, 0): [latency],
+            ("bandwidth", "direct", 2, lib_exanode.PEAK): [990],
+            ("figure_packet,_2_threads", "raw", 2, 0): [1000],
+            ("figure_dma_bandwidth", "raw", 2, 0): [1000],
+        }
+        if latency is None:
+            del res.values["latency", "tags", 2, 0]
+        with redirect_stdout(io.StringIO()):
+            return len(list(exanode.missed_goals(
+                argparse.Namespace(only=only), res)))
+
+    def test_goals(self):
+        self.assertEqual(self.missed(1.2), 0)
+        self.assertEqual(self.missed(1.4), 1)
+
+    def test_goal_without_a_figure(self):
+        """Each run was beside a busy process: the goal is not reached."""
+        self.assertEqual(self.missed(None), 1)
+        self.assertEqual(self.missed(None, "raw,rings"), 0)
 
 
 if __name__ == "__main__":
