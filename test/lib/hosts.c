@@ -108,15 +108,21 @@ static int on_host(int fd, void *arg)
 	return body(fd, host);
 }
 
-/* Is the engine built? It is in the folder of the provider then. */
+/* Is the engine built? It is beside the provider in a build tree, and in
+ * ../unimem where it is installed. */
 static bool has_engine(void)
 {
+	static const char *const subs[] = { "", "../unimem/" };
 	const char *dir = getenv("FI_PROVIDER_PATH");
 	char path[512];
+	bool has = false;
 
-	snprintf(path, sizeof(path), "%s/libunimem-net.so",
-		 dir != NULL ? dir : ".libs");
-	return access(path, R_OK) == 0;
+	for (int i = 0; i < 2 && !has; i++) {
+		snprintf(path, sizeof(path), "%s/%slibunimem-net.so",
+			 dir != NULL ? dir : ".libs", subs[i]);
+		has = access(path, R_OK) == 0;
+	}
+	return has;
 }
 
 void hosts_need_ipv6(void)
