@@ -103,6 +103,8 @@ static void keep_log(int level, const char *line)
 	g_lines++;
 }
 
+static bool g_full;			/* others have all places */
+
 static int setup(void **state)
 {
 	/* a test that failed may have left some */
@@ -111,6 +113,7 @@ static int setup(void **state)
 	g_bound = false;
 	g_logged[0] = '\0';
 	g_lines = 0;
+	g_full = false;
 	return net_pair_setup(state);
 }
 
@@ -178,19 +181,31 @@ static void test_no_outage(void **state)
 
 /* ---- Receives ------------------------------------------------------------ */
 
+#define OTHERS	(UINT32_MAX / 2)
+
 static uint32_t reaching(void)
 {
-	return atomic_load(&((struct net_hal *)net_pair.hal->net)->nreaching);
+	return atomic_load(&((struct net_hal *)net_pair.hal->net)->nreaching) -
+		(g_full ? OTHERS : 0);
 }
 
-/* Another peer wants the place of one that is reaching. */
-static void want_place(void)
+/* Others have all places from now on, or none. */
+static void others(bool full)
 {
 	struct net_hal *net = net_pair.hal->net;
-	uint32_t used = atomic_exchange(&net->nreaching, UINT32_MAX / 2);
 
+	if (full && !g_full)
+		atomic_fetch_add(&net->nreaching, OTHERS);
+	else if (!full && g_full)
+		atomic_fetch_sub(&net->nreaching, OTHERS);
+	g_full = full;
+}
+
+/* Others have all places, and one more peer wants one. */
+static void want_place(void)
+{
+	others(true);
 	assert_false(hal_if_may_resume(a->hif));
-	atomic_store(&net->nreaching, used);
 }
 
 /* a awaits a packet of b, and has sent nothing. */
@@ -340,6 +355,7 @@ static void test_awaited_and_closed(void **state)
 		if (i == 1) {
 			want_place();
 			NET_PAIR_DO_UNTIL(net_side_pump(&c), reaching() == 0);
+			others(false);
 		}
 		net->dead_ns = 30000 * MS;
 		hal_if_close(c.hif);
@@ -460,6 +476,41 @@ static void test_turn_unwanted(void **state)
 	NET_PAIR_UNTIL(a->connected == 1);
 }
 
+/* Sources that compute have all places and ask for their connections again and
+ * again: none of them wants another place. One more source gets the place of
+ * one of them, and nothing is closed once it has it. */
+static void test_one_turn_for_one(void **state)
+{
+	struct net_hal *net = net_pair.hal->net;
+	struct hal_host host = b->nif->host;
+	int fd = net_rogue_listen(4 * PLACES, &host.port);
+	struct hal_addr to = b->hif->addr;
+
+	net->links_max = 0;
+	net->dial_ns = 1;
+	for (int i = 0; i < PLACES; i++) {
+		to.nonce++;
+		assert_int_equal(hal_connect_host(a->hif, &to, &host,
+						  &g_src[i].peer), 0);
+	}
+	for (int n = 0; n < 100; n++) {
+		for (int i = 0; i < PLACES; i++)
+			assert_true(hal_peer_resume(g_src[i].peer));
+		net_side_pump(a);
+		assert_int_equal(reaching(), PLACES);
+	}
+	assert_false(hal_if_may_resume(a->hif));
+	for (int n = 0; n < 100; n++)
+		net_side_pump(a);
+	assert_int_equal(reaching(), PLACES - 1);
+	atomic_store(&net->reach_wanted, true);	/* by one that got the place */
+	for (int n = 0; n < 100; n++)
+		net_side_pump(a);
+	assert_int_equal(reaching(), PLACES - 1);
+	assert_false(atomic_load(&net->reach_wanted));
+	close(fd);
+}
+
 /* Data that are to be sent do not wait for a turn, nor for a pause. */
 static void test_turn_over_and_used(void **state)
 {
@@ -472,6 +523,7 @@ static void test_turn_over_and_used(void **state)
 	NET_PAIR_DO_UNTIL(net_side_pump(a),
 			  net_peer(a->peer)->state == NET_SUSPENDED);
 	assert_int_equal(reaching(), 0);
+	others(false);
 	net_peer(a->peer)->resume_at = UINT64_MAX;
 	hal_peer_resume(a->peer);
 	assert_int_equal(net_peer(a->peer)->state, NET_SUSPENDED);
@@ -519,7 +571,9 @@ static void test_turn_of_proven(void **state)
 	assert_int_equal(peer->state, NET_SUSPENDED);
 	close(fd);
 	peer->resume_at = 0;
-	hal_peer_resume(a->peer);
+	assert_false(hal_peer_resume(a->peer));
+	others(false);
+	assert_true(hal_peer_resume(a->peer));
 	assert_int_equal(reaching(), 1);
 	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
 	assert_int_equal(a->dead_status, -FI_ECONNREFUSED);
@@ -534,6 +588,7 @@ static void test_turn_of_no_host(void **state)
 	NET_PAIR_DO_UNTIL({
 		want_place();
 		net_side_pump(a);
+		others(false);
 		if (a->dead == 0) {
 			net_peer(a->peer)->resume_at = 0;
 			hal_peer_resume(a->peer);
@@ -683,6 +738,7 @@ int main(void)
 		TEST(test_awaited_and_closed),
 		TEST(test_turns),
 		TEST(test_turn_unwanted),
+		TEST(test_one_turn_for_one),
 		TEST(test_turn_over_and_used),
 		TEST(test_turn_of_proven),
 		TEST(test_turn_of_no_host),

@@ -332,11 +332,11 @@ static inline void hal_peer_wake(struct hal_peer *peer)
 	peer->ops->wake(peer);
 }
 
-/* May hal_peer_resume() begin one more connection, or does the caller try again
- * later? Too many of these connections may wait for peers that compute, or
- * whose hosts have vanished. False: such peers give their places back once
- * their time is over, so the caller asks again, about once a second, while a
- * peer has no connection. */
+/* May the caller begin one more connection to a peer whose packets it awaits?
+ * The number of such connections without an answer is bounded: their peers may
+ * compute, or their hosts have vanished. False: one of them is closed once its
+ * time is over, so the caller asks again, about once a second, while a peer has
+ * no connection. */
 static inline bool hal_if_may_resume(struct hal_if *hif)
 {
 	return hif->ops->may_resume == NULL || hif->ops->may_resume(hif);
@@ -352,11 +352,11 @@ static inline bool hal_if_may_resume(struct hal_if *hif)
  * answers late or this process has no descriptor: the HAL dials again. If
  * hal_if_may_resume() is false meanwhile, it stops after FI_UNIMEM_NET_DIAL_MS,
  * and a call after the same pause goes on.
+ * False: the peer needs a connection now, and hal_if_may_resume() is false.
  */
-static inline void hal_peer_resume(struct hal_peer *peer)
+static inline bool hal_peer_resume(struct hal_peer *peer)
 {
-	if (peer->ops->resume != NULL)
-		peer->ops->resume(peer);
+	return peer->ops->resume == NULL || peer->ops->resume(peer);
 }
 
 /* ---- Remote window: the receive space of a peer ----------------------- */

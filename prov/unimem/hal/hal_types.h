@@ -339,7 +339,7 @@ struct hal_ops {
 	int (*peer_process)(struct hal_peer *peer, uint64_t *id);
 	void (*wake)(struct hal_peer *peer);
 	/* NULL: the backend does not suspend peers */
-	void (*resume)(struct hal_peer *peer);
+	bool (*resume)(struct hal_peer *peer);
 	/* NULL if resume is */
 	bool (*may_resume)(struct hal_if *hif);
 	/* called only where tx.cells, tx.space or rx.back is NULL; a wide

@@ -107,12 +107,10 @@ static void unm_reach_again(struct unm_ep *ep)
 		if (peer->hp == NULL || peer->hp->host == NULL ||
 		    !unm_named_find(&ep->named, peer->fi_addr))
 			continue;
-		if (left == NULL && !hal_if_may_resume(ep->hif))
+		if (left == NULL && !hal_peer_resume(peer->hp))
 			left = pos;
 		if (left != NULL)
 			unm_named_lapse(&ep->named, peer->fi_addr);
-		else
-			hal_peer_resume(peer->hp);
 	}
 	if (left != NULL) {
 		/* it is the first one next time: the head of the list moves in

@@ -150,8 +150,10 @@ static void refuse_crossed(struct net_conn *conn)
 static bool crossed(struct net_conn *conn, struct net_peer *peer)
 {
 	if (peer->state == NET_SUSPENDING &&
-	    conn->auth.kind == NET_KIND_SESSION)
+	    conn->auth.kind == NET_KIND_SESSION) {
+		peer->resume_asked = false;	/* conn is the connection */
 		net_suspend_now(peer);
+	}
 	if (peer->state == NET_UP || peer->state == NET_SUSPENDING ||
 	    (peer->conn != NULL &&
 	    memcmp(conn->auth.self, conn->auth.peer, NET_NAME) < 0)) {

@@ -150,10 +150,6 @@ static void end_turn(struct net_peer *peer)
 
 void net_peers_tick(struct net_if *nif, uint64_t now)
 {
-	/* relaxed: as above */
-	bool wanted = atomic_load_explicit(&nif->net->reach_wanted,
-					   memory_order_relaxed);
-
 	nif->dial_due = false;
 	/* a peer that is used meanwhile moves to the end: it is visited again,
 	 * or those after it only by the next tick */
@@ -161,7 +157,7 @@ void net_peers_tick(struct net_if *nif, uint64_t now)
 		struct net_peer *peer = unm_container(pos, struct net_peer,
 						      active);
 
-		if (wanted && turn_is_over(peer, now))
+		if (turn_is_over(peer, now) && net_peers_want(nif->net))
 			end_turn(peer);
 		if (peer->redial != 0 && peer->redial <= now && live(peer))
 			net_dial(peer);
@@ -392,21 +388,24 @@ static bool unsent(const struct net_peer *peer)
 
 /* The caller awaits a packet of the peer. Peers that have too many connections
  * suspend it again and again: then it is dialled more and more seldom. */
-static void net_resume(struct hal_peer *hp)
+static bool net_resume(struct hal_peer *hp)
 {
 	struct net_peer *peer = net_peer(hp);
 
 	if (!live(peer) || net_forked(peer->nif))
-		return;
+		return true;
 	if (unsent(peer)) {
 		net_peer_reach(peer);
 	} else if (peer->state == NET_SUSPENDED &&
 		   unm_now_ns() >= peer->resume_at) {
+		if (!net_peers_reach(peer->nif->net))
+			return false;
 		net_peer_resume(peer);
 		net_peer_reach(peer);
 	} else if (peer->state == NET_SUSPENDING) {
 		peer->resume_asked = true;
 	}
+	return true;
 }
 
 /* Nothing of another host is mapped here. */

@@ -176,18 +176,35 @@ void net_peer_reached(struct net_peer *peer)
 /* Peers that compute do not answer, so that their number has to be bounded. A
  * few more than there are free links: peers whose link was suspended need them,
  * too. */
-bool net_peers_reach(struct net_hal *net)
+static bool place_left(struct net_hal *net)
 {
 	/* relaxed: as above */
 	uint32_t n = atomic_load_explicit(&net->nreaching,
 					  memory_order_relaxed);
 
-	if (n < REACH_MIN ||
-	    n + atomic_load_explicit(&net->nlinks, memory_order_relaxed) <
-	    net->links_max)
+	return n < REACH_MIN ||
+		n + atomic_load_explicit(&net->nlinks, memory_order_relaxed) <
+		net->links_max;
+}
+
+bool net_peers_reach(struct net_hal *net)
+{
+	if (place_left(net))
 		return true;
 	/* relaxed: the ticks of all interfaces read it now and then */
 	atomic_store_explicit(&net->reach_wanted, true, memory_order_relaxed);
+	return false;
+}
+
+bool net_peers_want(struct net_hal *net)
+{
+	/* relaxed: as above */
+	if (!atomic_load_explicit(&net->reach_wanted, memory_order_relaxed))
+		return false;
+	if (!place_left(net))
+		return true;
+	/* relaxed: the peer that wanted it has got it, or will */
+	atomic_store_explicit(&net->reach_wanted, false, memory_order_relaxed);
 	return false;
 }
 

@@ -76,11 +76,15 @@ void net_peer_reach(struct net_peer *peer);
 /* Give the place back, if the peer has one. */
 void net_peer_yield(struct net_peer *peer);
 
-/* The same because the peer is connected, has something to be sent, or ends. */
+/* The same because the peer is connected, has something to be sent, or ends:
+ * from now on it may end for want of an answer. */
 void net_peer_reached(struct net_peer *peer);
 
 /* Is there a place for one more peer? False: one is wanted from now on. */
 bool net_peers_reach(struct net_hal *net);
+
+/* Is a place wanted, and there is none? */
+bool net_peers_want(struct net_hal *net);
 
 /* The 48 bits that name this peer to all receivers. */
 uint64_t net_peer_identity(const struct net_peer *peer);

@@ -192,7 +192,7 @@ void net_suspend_now(struct net_peer *peer)
 	if (!unm_list_empty(&peer->queue) || peer->cur != NULL ||
 	    peer->back_dirty != 0)
 		net_peer_resume(peer);
-	else if (asked && net_peers_reach(peer->nif->net))
+	else if (asked)
 		hal_peer_resume(&peer->p);
 }
 
