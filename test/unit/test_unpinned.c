@@ -44,12 +44,15 @@ static uint8_t *plain_map(void)
 	return mem;
 }
 
-/* Addresses that are not mapped any more. */
+/* Addresses without memory. They stay reserved: the provider would get them for
+ * a mapping of its own otherwise. */
 static uint8_t *no_map(void)
 {
 	uint8_t *mem = plain_map();
 
 	assert_int_equal(munmap(mem, LEN), 0);
+	assert_ptr_equal(mmap(mem, LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+			      MAP_FIXED_NOREPLACE, -1, 0), mem);
 	return mem;
 }
 
