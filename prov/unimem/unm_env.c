@@ -29,7 +29,7 @@ static const struct hal_param unm_params[] = {
 	    "none"),
 	ROW("LONG_MAX", HAL_PARAM_SIZE, long_max, 0, 65536, "64K",
 	    "longest message sent eagerly in several pieces, bytes; 0: none"),
-	ROW("SPACE_MAX", HAL_PARAM_SIZE, space_max, 0, LONG_MAX, "4M",
+	ROW("SPACE_MAX", HAL_PARAM_SIZE, space_max, 0, LONG_MAX, "8M",
 	    "memory that an endpoint takes for receive space at busy peers of "
 	    "its host, bytes: all of the space of as many peers; other peers "
 	    "keep the 32 KiB of the beginning"),

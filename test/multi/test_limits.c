@@ -406,7 +406,7 @@ static void memory(void)
 static void file_size(void)
 {
 	static const rlim_t values[] = { 0, 1, 4095, 4096, 65536, 77823,
-					 77824, 536575, 536576, 1 << 20 };
+					 77824, 1060863, 1060864, 2 << 20 };
 	struct limit l = {
 		RLIMIT_FSIZE, "RLIMIT_FSIZE", 0,
 		{ "ulimit -f", "RLIMIT_FSIZE", NULL },

@@ -84,7 +84,7 @@ static void test_little_at_first(void **state)
  * first part is all of it. */
 static uint32_t grown(const struct ep *e)
 {
-	uint32_t all = unm_space_pow2(inside(e)->hif->caps->space_bytes);
+	uint32_t all = inside(e)->space_most;
 
 	unit_needs(all > FIRST);
 	return all < SHORT ? all : SHORT;
@@ -108,14 +108,14 @@ static struct ep_pair pair_grown(uint32_t *all)
 {
 	struct ep_pair p = ep_pair(NULL);
 
-	*all = unm_space_pow2(inside(p.a)->hif->caps->space_bytes);
+	*all = inside(p.a)->space_most;
 	unit_needs(*all > SHORT && inside(p.a)->eager_max >= LONG);
 	carry(p.a, p.ab, p.b, p.ba, 2 * WORN);
 	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, SHORT);
 	return p;
 }
 
-/* Long messages get all of the space, short ones do not. */
+/* Long messages get all of the space, short ones do not, also after that. */
 static void test_all_for_long_messages(void **state)
 {
 	uint32_t all;
@@ -124,8 +124,27 @@ static void test_all_for_long_messages(void **state)
 	carry(p.a, p.ab, p.b, p.ba, 2 * 64 * SHORT);
 	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, SHORT);
 	carry_long(&p, 2 * 64 * SHORT);
-	assert_int_equal(peer_at(p.a, p.ab)->space->bytes, all);
-	assert_int_equal(inside(p.a)->grown_bytes, all);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(peer_at(p.a, p.ab)->space->bytes, all);
+		assert_int_equal(inside(p.a)->grown_bytes, all);
+		carry(p.a, p.ab, p.b, p.ba, 2 * all);
+		assert_int_equal(peer_at(p.a, p.ab)->space->bytes, SHORT);
+		assert_int_equal(inside(p.a)->grown_bytes, all);
+		carry_long(&p, 2 * SHORT);
+	}
+}
+
+/* As much space as the cache of level 2 has, if it is known. */
+static void test_most(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	uint32_t all = unm_space_pow2(inside(e)->hif->caps->space_bytes);
+	uint32_t most = inside(e)->space_most;
+	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+	assert_true(most == all || (most < all && most >= SHORT));
+	if (cache > 0 && most < all)
+		assert_in_range(cache, most == SHORT ? 0 : most / 2 + 1, most);
 }
 
 /* The memory is enough for the first step only: the peer keeps what it has. */
@@ -288,6 +307,7 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_little_at_first),
 	EP_TEST_INSIDE(test_more_when_worn),
 	EP_TEST_INSIDE(test_all_for_long_messages),
+	EP_TEST_INSIDE(test_most),
 	EP_TEST_INSIDE(test_memory_for_a_step),
 	EP_TEST_INSIDE(test_memory_for_one),
 	EP_TEST_INSIDE(test_memory_of_an_idle_peer),

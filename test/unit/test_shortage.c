@@ -159,7 +159,7 @@ static void test_space_grows_after_a_shortage(void **state)
 	uint32_t all;
 
 	unit_needs(peer != NULL);
-	all = unm_space_pow2(peer->ep->hif->caps->space_bytes);
+	all = peer->ep->space_most;
 	unit_needs(all > UNM_PEER_SPACE);
 	if (all > GROWN)
 		all = GROWN;

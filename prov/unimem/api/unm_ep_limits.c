@@ -6,9 +6,12 @@
  * The parameters that switch protocols off are read here only, so that a
  * message pays nothing for them: a protocol that is off has the limit 0.
  */
+#include <unistd.h>
+
 #include "api/unm_ep_limits.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_space.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "unm_env.h"
@@ -35,12 +38,34 @@ static void unm_ep_limits_of(struct unm_ep *ep, int tagged, int data)
 	ep->short_end[tagged][data] = end;
 }
 
+/*
+ * The most receive space to use at a peer. What a receiver has read stays in its
+ * cache of level 2, from where a sender would have to fetch each line that it
+ * writes to again. So the space is as large as such a cache.
+ */
+static uint32_t unm_ep_space_most(const struct hal_caps *caps)
+{
+	uint32_t all = unm_space_pow2(caps->space_bytes);
+	uint32_t most = UNM_PEER_SPACE_SHORT;
+	long cache = 0;
+
+#ifdef _SC_LEVEL2_CACHE_SIZE
+	cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+	if (cache <= 0)			/* it is not known */
+		cache = 2 * UNM_PEER_SPACE_SHORT;
+	while (most < cache && most < all)
+		most *= 2;
+	return most < all ? most : all;
+}
+
 void unm_ep_limits(struct unm_ep *ep)
 {
 	const struct hal_caps *caps = ep->hif->caps;
 	uint32_t longest = caps->space_bytes / 4 < UNM_PEER_SPACE / 2 ?
 		caps->space_bytes / 4 : UNM_PEER_SPACE / 2;
 
+	ep->space_most = unm_ep_space_most(caps);
 	ep->limits.pkt_payload = caps->pkt_payload;
 	ep->limits.pkt_wide = caps->pkt_wide;
 	ep->limits.space_bytes = caps->space_bytes;

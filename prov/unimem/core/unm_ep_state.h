@@ -90,6 +90,8 @@ struct unm_ep {
 	struct unm_match match[2];	/* [tagged] */
 	struct unm_pool rx_pool;
 	/* ---- the rest is not touched by small messages ---- */
+	uint32_t space_most;		/* bytes of receive space to use at a
+					 * peer, at most */
 	uint32_t piece_max;		/* longest piece of a stream, and part
 					 * of a request or result, bytes */
 	struct unm_cntr *rd_cntr, *wr_cntr;	/* own reads, writes */

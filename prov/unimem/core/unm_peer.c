@@ -36,9 +36,8 @@
 					 * connect, after some failures */
 #define UNM_SPACE_STEP	8		/* a ring of receive space becomes so
 					 * many times larger at once */
-#define UNM_SPACE_SHORT	262144		/* bytes of a ring that shorter extents
-					 * than UNM_SPACE_LONG do not enlarge */
-#define UNM_SPACE_LONG	8192
+#define UNM_SPACE_LONG	8192		/* bytes from which on an extent may use
+					 * more than UNM_PEER_SPACE_SHORT */
 #define UNM_SPACE_IDLE	1000000		/* us without a message through a grown
 					 * space, after which another peer may
 					 * have its memory */
@@ -471,6 +470,7 @@ static bool unm_peer_space(struct unm_peer *peer)
 		unm_ep_signal_retry(peer->ep);
 		return false;
 	}
+	peer->space_used = peer->space->bytes;
 	peer->space_since = 0;
 	return true;
 }
@@ -480,7 +480,7 @@ void unm_peer_space_leave(struct unm_peer *peer)
 	if (unm_list_empty(&peer->in_grown))
 		return;
 	unm_list_remove(&peer->in_grown);
-	peer->ep->grown_bytes -= peer->space->bytes;
+	peer->ep->grown_bytes -= peer->space_used;
 }
 
 /*
@@ -503,26 +503,27 @@ static bool unm_peer_space_claim(struct unm_peer *peer, uint32_t bytes)
 	unm_list_remove(&idle->in_grown);
 	unm_list_append(&ep->grown, &idle->in_grown);
 	unm_space_reclaim(idle->space, hal_tx_done(idle->hp));
-	if (idle->space->tail != idle->grown_tail) {
-		idle->grown_tail = idle->space->tail;
+	if (idle->space->mark_tail != idle->grown_mark) {
+		idle->grown_mark = idle->space->mark_tail;
 		idle->grown_us = now;
 	}
 	if (idle == peer || now - idle->grown_us < UNM_SPACE_IDLE ||
 	    idle->space->head != idle->space->tail)
 		return false;
 	unm_peer_space_leave(idle);
+	idle->space_used = UNM_PEER_SPACE;
 	unm_space_resize(idle->space, UNM_PEER_SPACE);
 	hal_space_trim(idle->hp, UNM_PEER_SPACE);
 	return ep->grown_bytes + bytes <= g_unm_env.space_max;
 }
 
 /* Note that a peer of this host uses so many bytes of receive space more than
- * before its ring was resized. */
+ * before. */
 static void unm_peer_space_count(struct unm_peer *peer, uint32_t more)
 {
 	struct unm_ep *ep = peer->ep;
 
-	peer->grown_tail = peer->space->tail;
+	peer->grown_mark = peer->space->mark_tail;
 	peer->grown_us = unm_now_us();
 	unm_list_remove(&peer->in_grown);
 	unm_list_append(&ep->grown, &peer->in_grown);
@@ -531,11 +532,7 @@ static void unm_peer_space_count(struct unm_peer *peer, uint32_t more)
 
 /*
  * Use more of the receive space of a peer that needs it for an extent of len
- * bytes. The ring must not stay in the cache of the receiver, where the sender
- * would have to fetch each line from; but short messages, of which few bytes
- * are under way, are faster if it stays in that of the sender.
- *
- * At peers of this host that takes at most FI_UNIMEM_SPACE_MAX bytes; on other
+ * bytes. At peers of this host that takes at most FI_UNIMEM_SPACE_MAX bytes; on other
  * hosts a sender allocates nothing. If these bytes are taken, the peer may try
  * again after as many bytes of messages as before; if there is no memory, after
  * a pause.
@@ -545,28 +542,45 @@ static void unm_peer_space_grow(struct unm_peer *peer, uint32_t len)
 	struct unm_space *space = peer->space;
 	bool counts = peer->hp->host == NULL;
 	struct unm_ep *ep = peer->ep;
-	uint32_t all = unm_space_pow2(ep->hif->caps->space_bytes);
-	uint32_t bytes = space->bytes < all / UNM_SPACE_STEP ?
-		space->bytes * UNM_SPACE_STEP : all;
-	uint32_t more = unm_list_empty(&peer->in_grown) ? bytes :
-		bytes - space->bytes;
+	uint32_t used = peer->space_used, most = ep->space_most;
+	uint32_t bytes = used < most / UNM_SPACE_STEP ?
+		used * UNM_SPACE_STEP : most;
+	uint32_t more = unm_list_empty(&peer->in_grown) ? bytes : bytes - used;
 
-	if (space->bytes >= all || !unm_space_should_grow(space) ||
-	    (space->bytes >= UNM_SPACE_SHORT && len < UNM_SPACE_LONG) ||
+	if (used >= most || !unm_space_should_grow(space) ||
+	    (used >= UNM_PEER_SPACE_SHORT && len < UNM_SPACE_LONG) ||
 	    (peer->space_retry != 0 && unm_now_us() < peer->space_retry))
 		return;
 	if (counts && !unm_peer_space_claim(peer, more)) {
 		unm_space_resize(space, space->bytes);
-		peer->grown_us = unm_now_us();	/* its tail was reset */
 		return;
 	}
 	if (hal_space_ready(peer->hp, bytes) != 0) {
 		peer->space_retry = unm_now_us() + UNM_SPACE_PAUSE;
 		return;
 	}
+	peer->space_used = bytes;
 	unm_space_resize(space, bytes);
 	if (counts)
 		unm_peer_space_count(peer, more);
+}
+
+/*
+ * Fit the empty ring to an extent of len bytes. The lines of a large ring have
+ * left the receiver's cache when the sender writes to them again, which it
+ * would have to fetch them from. But short messages, of which few bytes are
+ * under way, are faster in a ring that stays in the sender's cache.
+ */
+static void unm_peer_space_fit(struct unm_peer *peer, uint32_t len)
+{
+	struct unm_space *space = peer->space;
+	uint32_t bytes = peer->space_used;
+
+	if (bytes > UNM_PEER_SPACE_SHORT && len < UNM_SPACE_LONG)
+		bytes = UNM_PEER_SPACE_SHORT;
+	if (bytes != space->bytes && space->head == space->tail)
+		unm_space_resize(space, bytes);
+	unm_space_restart(space);
 }
 
 uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len)
@@ -579,7 +593,7 @@ uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len)
 	if (off == UNM_SPACE_NONE) {
 		unm_space_reclaim(peer->space, hal_tx_done(peer->hp));
 		unm_peer_space_grow(peer, len);
-		unm_space_restart(peer->space);
+		unm_peer_space_fit(peer, len);
 		off = unm_space_find(peer->space, len);
 	}
 	return off;

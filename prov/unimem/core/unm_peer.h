@@ -28,6 +28,7 @@
 #define UNM_PEER_CREDITS	256	/* messages allowed at first */
 #define UNM_PEER_SPACE		32768	/* bytes of receive space at first: two
 					 * of the longest eager messages */
+#define UNM_PEER_SPACE_SHORT	262144	/* bytes that short messages use */
 /* Numbers of the back words, which one endpoint stores and its peer reads. */
 #define UNM_PEER_BACK_LIMIT	0	/* messages allowed to the peer */
 #define UNM_PEER_BACK_APPLIED	1	/* posted requests of the peer that were
@@ -82,6 +83,8 @@ struct unm_peer {
 					 * released a packet */
 	struct unm_space *space;	/* allocator of the peer's receive
 					 * space; NULL: not used yet */
+	uint32_t space_used;		/* bytes of receive space to use; short
+					 * messages may use less */
 	struct unm_list await;		/* tx_ops, by packet */
 	/* ---- end of the second line ---- */
 	struct unm_list rts;		/* tx_ops that await CTS or FIN */
@@ -152,8 +155,9 @@ struct unm_peer {
 					 * none */
 	uint64_t space_retry;		/* us, when to try next */
 	struct unm_list in_grown;	/* entry in ep->grown */
-	uint64_t grown_tail;		/* space->tail when it was last examined
-					 * in this list and had changed, ... */
+	uint32_t grown_mark;		/* space->mark_tail when it was last
+					 * examined in this list and had
+					 * changed, ... */
 	uint64_t grown_us;		/* ... and when, unm_now_us() */
 	bool piece_last;		/* a piece of a stream was sent after
 					 * the last one-sided message */

@@ -34,7 +34,7 @@ static const struct emu_profile {
 	uint32_t wide;			/* pkt_wide of caps */
 	uint32_t ifs, flags;		/* of caps */
 } profiles[] = {
-	{ "host", { 128, 56, 12288, 524288, 536576 }, HAL_PKT_WIDE, 65535,
+	{ "host", { 128, 56, 12288, 1048576, 1060864 }, HAL_PKT_WIDE, 65535,
 	  HAL_CAP_COHERENT | HAL_CAP_EVENT | HAL_CAP_DMA_ANY |
 	  HAL_CAP_ANY_BOARD | HAL_CAP_ALIAS | HAL_CAP_WIDE },
 	{ "exanode", { 64, 24, 8192, 16384, 24576 }, 0, 63,
