@@ -137,9 +137,6 @@ static bool turn_is_over(const struct net_peer *peer, uint64_t now)
  */
 static void end_turn(struct net_peer *peer)
 {
-	/* relaxed: it is set again once a second while a peer has no place */
-	atomic_store_explicit(&peer->nif->net->reach_wanted, false,
-			      memory_order_relaxed);
 	net_peer_yield(peer);
 	if (peer->state != NET_DIALLING)
 		return;
