@@ -33,6 +33,7 @@ MEANING = {"failed: exit 77": NOT_OFFERED,
            "failed: exit 3": WRONG}
 
 KIB, MIB = 1024, 1024 * 1024
+COUNTED = ("words", "KiB")              # units that no delay changes
 
 # Settings of the caller that would change a peer silently.
 FOREIGN = re.compile(r"^(FI|MPI|MPICH|MPIR|OMPI|OPAL|ORTE|PMIX?|UCX|HYDRA|"
@@ -289,8 +290,8 @@ class Results:
         # files of before have no runs
         self.run_of[metric, ranks, int(row["size"])] = row.get("run") or metric
         key = (metric, peer, ranks, int(row["size"]))
-        # wrong words are wrong in any placement
-        doubted = bool(doubt and row["unit"] != "words")
+        # words and bytes are counted: they are so in any placement
+        doubted = bool(doubt and row["unit"] not in COUNTED)
         values = self.doubted if doubted else self.values
         values.setdefault(key, []).append(float(row["value"]))
         if row.get("after"):

@@ -142,10 +142,12 @@ def missed(res):
 
 
 def flat(res):
-    """Names of the collectives that send as much as those that know no
-    hosts."""
-    return [line.key[0] for line in res.lines()
-            if line.counted() and line.reached == "no"]
+    """Names of the collectives that are not shown to send less than those that
+    know no hosts. A part of a session may have only one of both."""
+    return [line.key[0] + (" (open)" if line.reached == "open" else "")
+            for line in res.lines() if line.counted() and
+            line.reached != "yes" and not (res.part() and None in (
+                line.value(OWN), line.value(line.other)))]
 
 
 def summary(res):

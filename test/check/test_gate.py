@@ -209,11 +209,12 @@ class TestRows(unittest.TestCase):
     def test_marked(self):
         self.assertEqual(self.shown([(1, FAR, FAR, NEAR)]), (0, " *"))
 
-    def test_wrong_words(self):
-        """They are so in any placement."""
-        self.assertEqual(self.shown([(1, NEAR, NEAR, NEAR),
-                                     (2, FAR, FAR, NEAR)], "words"),
-                         (0.5, ""))
+    def test_counted(self):
+        """Wrong words and bytes are so in any placement."""
+        for unit in ("words", "KiB"):
+            self.assertEqual(self.shown([(1, NEAR, NEAR, NEAR),
+                                         (2, FAR, FAR, NEAR)], unit),
+                             (0.5, ""))
 
     def test_nearer(self):
         """The file's last word on what is near holds."""
@@ -491,9 +492,20 @@ class TestHosts(unittest.TestCase):
     def test_flat(self):
         """Bytes on the cable are no question of time: --quick fails, too."""
         name = lib_hosts.CABLE % "bcast"
-        for own, code in ((75, 0), (76, 1)):
+        for gate in ((NEAR, NEAR, NEAR), (FAR, FAR, NEAR)):
+            for own, code in ((75, 0), (76, 1)):
+                self.assertEqual(self.code(measured(
+                    name, own, 100, "KiB", set="quick core",
+                    **dict(zip(lib_gate.GATE_FIELDS, gate))))[0], code)
+
+    def test_flat_open(self):
+        """It fails, unless a part of a session lacks the other figure."""
+        name = lib_hosts.CABLE % "bcast"
+        for own, other, part, code in (
+                (75, 0, "core", 1), (75, 0, "part", 1), (75, None, "core", 1),
+                (75, None, "part", 0), (None, 100, "part", 0)):
             self.assertEqual(self.code(measured(
-                name, own, 100, "KiB", set="quick core"))[0], code)
+                name, own, other, "KiB", set="quick " + part))[0], code)
 
     def test_engines(self):
         """They are a table of their own."""
