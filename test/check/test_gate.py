@@ -458,12 +458,14 @@ class TestHosts(unittest.TestCase):
         self.assertEqual(self.line("bandwidth", 94, 100, "MB/s"), "no")
 
     def test_start(self):
-        """Within what the job without hosts itself took."""
-        alone = [10, 11, 12]
+        """Within what the job without hosts itself took, but for its longest
+        repetition."""
+        alone = [10, 11, 10, 12, 50]
         self.assertEqual(self.line(lib_hosts.START, [9, 12, 13], alone, "ms"),
                          "yes")
         self.assertEqual(self.line(lib_hosts.START, [9, 13, 13], alone, "ms"),
                          "no")
+        self.assertEqual(self.line(lib_hosts.START, 5, 5, "ms"), "yes")
         self.assertEqual(self.line(lib_hosts.START_TWO, 99, 1, "ms"), "")
 
     def test_open(self):
