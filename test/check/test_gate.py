@@ -38,6 +38,7 @@ def program(name):
 
 RUN = os.path.join(TOP, "bench", "run")
 HOSTS = os.path.join(TOP, "bench", "hosts")
+SCALE = os.path.join(TOP, "bench", "scale")
 run, hosts, scale, exanode = map(program, ("run", "hosts", "scale", "exanode"))
 
 NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
@@ -562,6 +563,40 @@ class TestScale(unittest.TestCase):
         code, text = self.told({"fds": 30})
         self.assertEqual(code, 1)
         self.assertIn("descriptors of 16 x 4 alltoall 8", text)
+
+    def without(self, hosts):
+        """The stored points without such jobs without messages, as a file."""
+        rows = [r for r in scale.read_rows(scale.POINTS)
+                if r["pattern"] != "none" or r["hosts"] not in hosts]
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
+            out = csv.DictWriter(f, scale.FIELDS)
+            out.writeheader()
+            out.writerows(rows)
+            f.flush()
+            r = subprocess.run([SCALE, "--from", f.name], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               check=False)
+        return r.returncode, r.stdout, r.stderr
+
+    def test_no_constants(self):
+        """Points are left out, and named, if what they need has failed."""
+        code, text, _ = self.without(["16"])
+        self.assertEqual(code, 1)
+        self.assertIn("| 8 x 4 |", text)
+        self.assertNotIn("| 16 x 4 |", text)
+        self.assertIn("Points without their job without messages: "
+                      "16 x 4 alltoall -;", text)
+        code, _, errors = self.without(["2", "4", "8", "16"])
+        self.assertEqual((code, len(errors.splitlines())), (1, 1))
+
+    def test_no_mpich(self):
+        """It ends at once, without a file of points."""
+        def broken(peers):
+            peers[0].broken = "no mpicc"
+        with mock.patch.object(scale, "prepare", broken), \
+                mock.patch.object(scale, "become_reaper"), \
+                self.assertRaisesRegex(SystemExit, "no mpicc"):
+            scale.measure(None, [], "/dev/null/x")
 
 
 class TestLeftBehind(unittest.TestCase):
