@@ -80,7 +80,7 @@ mpich_need()
 	if ! mpich_have "$variant"; then
 		mpich_need_tarball
 		step "mpich-$variant" \
-			"building MPICH ($variant), 5 to 20 minutes" \
+			"building MPICH ($variant), 5 to 25 minutes" \
 			"Run ./quickstart build again; if it fails alike, the \
 packages in scripts/packages.txt may not be those of Debian 12." \
 			mpich_build "$variant" "$dir"
