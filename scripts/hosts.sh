@@ -362,8 +362,9 @@ hosts_or_skip()
 	fi
 }
 
-# bench/hosts runs, and all data are right; how fast is not judged. MPICH over
-# UCX is left out: 8 ranks of it may not end on two processors.
+# bench/hosts runs, and the data of its MPI programs are right; how fast is not
+# judged. MPICH over UCX is left out: 8 ranks of it may not end on two
+# processors.
 hosts_bench()
 {
 	"$TOP/bench/hosts" --quick --timeout 300 --peers "unimem,unimem-alone,\
