@@ -5,6 +5,7 @@
 # runs in a shell of its own (smoke_one).
 
 HOSTS_MADE=$BUILD/demo/hosts		# the programs, and files of the tests
+HOSTS_JOB=			# process of a job; empty once it was waited for
 
 hosts_build()
 {
@@ -92,7 +93,8 @@ hosts_job()
 # After a failure
 hosts_job_kill()
 {
-	! kill -0 "$HOSTS_JOB" 2>/dev/null || kill_group "$HOSTS_JOB"
+	[ -z "$HOSTS_JOB" ] || ! kill -0 "$HOSTS_JOB" 2>/dev/null ||
+		kill_group "$HOSTS_JOB"
 }
 
 # Wait until the job has exchanged some rounds more.
@@ -109,8 +111,12 @@ hosts_moving()
 # The job ends by itself, with the answer of one host.
 hosts_job_end()
 {
+	local rc=0
+
 	: >"$HOSTS_MADE/enough"
-	wait "$HOSTS_JOB"
+	wait "$HOSTS_JOB" || rc=$?
+	HOSTS_JOB=
+	[ "$rc" = 0 ]
 	mpirun -n 4 "$HOSTS_MADE/answer" | cmp - "$HOSTS_MADE/job"
 }
 
@@ -182,6 +188,7 @@ hosts_lost()
 	mapfile -t pids < <(cat "$waits"/*)
 	hosts_neighbour replace lladdr 02:00:00:00:00:99 nud permanent
 	wait "$HOSTS_JOB" || ended=$?
+	HOSTS_JOB=
 	hosts_neighbour del
 	[ "$ended" != 0 ] || return
 	for i in "${pids[@]}"; do
