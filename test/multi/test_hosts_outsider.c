@@ -137,7 +137,8 @@ static int dial_at(uint32_t ip, uint16_t port)
 	};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
 
-	CHECK(fd >= 0);
+	if (fd < 0)
+		return -errno;
 	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
 		return fd;
 	ret = -errno;
@@ -267,7 +268,7 @@ static void hosts_outsider(void)
 /* ---- Idle connections to UCX -------------------------------------------- */
 
 #define DESCRIPTORS	200		/* of the process on host 0 */
-#define IDLE		1000		/* connections, at most */
+#define IDLE		(2 * DESCRIPTORS)	/* connections, at most */
 #define LONG		70000
 
 /* A long message there and one back, each byte of which is checked. */
@@ -316,6 +317,7 @@ static int floods(int fd, int host)
 		CHECK(setrlimit(RLIMIT_NOFILE, &lim) == 0);
 	ports = meet(&n, fd, host);
 	before = descriptors();
+	node_report(&n, fd, 0);		/* child 1 has opened none yet */
 	while (host == 1 && count < IDLE) {
 		idle[count] = dial_at(SELF, (uint16_t)ports);
 		if (idle[count] < 0)
@@ -347,6 +349,7 @@ static void outsider_floods(void)
 	struct proc *p[2];
 
 	start(p, floods);
+	step(p);
 	procs_note("%d idle connections to UCX take all descriptors",
 		   (int)step(p));
 	step(p);
