@@ -12,14 +12,6 @@ bad()
 	failed=1
 }
 
-# exported FILE: its defined dynamic symbols, without those of the compiler
-exported()
-{
-	"${NM:-nm}" -D --defined-only "$1" | awk '$2 != "A" { print $NF }' |
-		grep -vE '^__(asan|odr_asan|ubsan|tsan|sanitizer|gcov)' |
-		grep -vE '^(_(init|fini)|mangle_path)$'
-}
-
 [ "$(exported "$lib/libunimem-fi.so")" = fi_prov_ini ] ||
 	bad "libunimem-fi.so exports more than fi_prov_ini:" \
 		"$(exported "$lib/libunimem-fi.so")"

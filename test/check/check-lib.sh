@@ -20,6 +20,17 @@ makefiles()
 	find prov gsas rdma mailbox malloc test -name local.mk | LC_ALL=C sort
 }
 
+# exported FILE [TYPE]: the defined dynamic symbols of a shared library, without
+# those of the compiler; TYPE: as nm names it (T: functions)
+exported()
+{
+	"${NM:-nm}" -D --defined-only "$1" |
+		awk -v type="${2:-}" '
+			type == "" ? $2 != "A" : $2 == type { print $NF }' |
+		grep -vE '^__(asan|odr_asan|ubsan|tsan|sanitizer|gcov)' |
+		grep -vE '^(_(init|fini)|mangle_path)$'
+}
+
 # C sources of the project, one a line
 c_files()
 {

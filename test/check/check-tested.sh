@@ -11,10 +11,7 @@ trap 'rm -rf "$tmp"' EXIT
 failed=0
 
 for name in libgsas libunimem-rdma libunimem-mailbox; do
-	"${NM:-nm}" -D --defined-only "$lib/$name.so" |
-		awk '$2 == "T" { print $3 }' |
-		grep -vE '^(gsas_port_|_(init|fini)$|__(asan|ubsan|tsan)_)' \
-		>"$tmp/$name" || {
+	exported "$lib/$name.so" T | grep -v '^gsas_port_' >"$tmp/$name" || {
 		echo "$name.so exports no function"
 		failed=1
 	}
