@@ -25,7 +25,8 @@ static int failed(const char *what, int error)
 	return error;
 }
 
-/* The node on which a policy allocates a page. The page is freed. 0, -errno. */
+/* Find the node on which a policy allocates a page, and free the page. Returns
+ * 0 or -errno. */
 static int node_of(enum unim_dma_policy policy, unim_node_id_t asked,
 		   unim_node_id_t *node)
 {
@@ -50,7 +51,8 @@ static int show(const char *name, enum unim_dma_policy policy)
 	return 0;
 }
 
-/* As many allocations as there are nodes, and how many each node has. */
+/* Allocate as many buffers as there are nodes, and print how many of them each
+ * node has. */
 static int interleaved(int nodes)
 {
 	unsigned int *count = calloc((size_t)nodes, sizeof(*count));
@@ -114,7 +116,8 @@ static int read_word(unim_dma_buffer_t *buf, uint64_t off, uint64_t *word)
 	return error;
 }
 
-/* A buffer on a node, and a word there and back by both kinds of address. */
+/* Allocate a buffer on a node, write a word to it by a pointer or a transfer,
+ * and read the word back by a global address. */
 static int on_node(unim_node_id_t node)
 {
 	const uint64_t off = 8 * (node % 500 + 1), word = 4711 + node;
@@ -141,25 +144,29 @@ static int on_node(unim_node_id_t node)
 
 /* ---- A node without memory ----------------------------------------------- */
 
-/* Take memory of the own node, up to that many pages. unim_dma_cleanup() frees
- * it. */
+/* Allocate memory of this process's node until none is left, at most that many
+ * pages. unim_dma_cleanup() frees the memory. */
 static int fill_up(unim_node_id_t node, uint64_t pages)
 {
+	uint64_t chunk = CHUNK;
 	unim_dma_buffer_t *buf;
 	int error = 0;
 
-	for (uint64_t n = 0; n < pages && error == 0; n += CHUNK)
-		error = unim_dma_alloc(CHUNK * PAGE, UNIM_DMA_LOCAL, 0, &buf);
-	if (error != 0 && error != -ENOMEM && error != -EDQUOT)
-		return failed("local", error);
-	if (error == 0) {
-		printf("node %u still has memory\n", node);
-		return 0;
+	while (pages > 0) {
+		if (chunk > pages)
+			chunk = pages;
+		error = unim_dma_alloc(chunk * PAGE, UNIM_DMA_LOCAL, 0, &buf);
+		if (error == 0)
+			pages -= chunk;
+		else if (error != -ENOMEM && error != -EDQUOT)
+			return failed("local", error);
+		else if (chunk > 1)
+			chunk = 1;	/* less than a chunk may be left */
+		else
+			return show("nearest with room", UNIM_DMA_NEAREST);
 	}
-	/* less than a chunk may be left */
-	while (unim_dma_alloc(PAGE, UNIM_DMA_LOCAL, 0, &buf) == 0)
-		;
-	return show("nearest with room", UNIM_DMA_NEAREST);
+	printf("node %u still has memory\n", node);
+	return 0;
 }
 
 int main(int argc, char *argv[])
