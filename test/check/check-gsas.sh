@@ -11,7 +11,9 @@ built=${UNM_BUILDDIR:?run by make check}
 run=${UNM_EXEC:+"$UNM_EXEC"}
 dir=$(mktemp -d) || exit 99
 own=$(readlink /proc/self/ns/net)
-trap 'for p in $(daemons); do kill "$p"; done; rm -rf "$dir"' EXIT
+service=
+trap 'for p in $service $(daemons); do kill "$p"; done; rm -rf "$dir"' EXIT
+trap 'exit 99' HUP INT TERM
 cd "$dir" || exit 99
 failed=0
 
@@ -105,6 +107,7 @@ full_board()
 		cp log out
 		bad "$setting: gsasd: exit code $?"
 	}
+	service=
 	rm -f ready log
 }
 
