@@ -371,6 +371,7 @@ static int node_of(const unim_dma_buffer_t *buf)
 /* Board 0 has 100 pages, board 1, which is the nearest, has many. */
 static int chooser(int fd, void *arg)
 {
+	const char *hal = getenv("FI_UNIMEM_HAL");
 	unim_dma_buffer_t *buf;
 	int there[2] = { 0 };
 
@@ -390,7 +391,9 @@ static int chooser(int fd, void *arg)
 	GSAS(unim_dma_alloc(4096, UNIM_DMA_INTERLEAVE, 0, &buf));
 	there[0] += node_of(buf) == 0;
 	unim_dma_cleanup();
-	if (getenv("FI_UNIMEM_HAL") != NULL)	/* a process is of one board */
+	/* there a process is of one board */
+	if (hal != NULL && (strcmp(hal, "sim") == 0 ||
+			    strcmp(hal, "dev") == 0))
 		return 0;
 	open_on(1);
 	for (int i = 0; i < 2; i++) {
