@@ -208,8 +208,8 @@ struct gsas_map_info {
 #define GSAS_SEGMENT_SHIFT	20	/* alignment of segments: 1 MiB */
 #define GSAS_SEGMENT		(UINT64_C(1) << GSAS_SEGMENT_SHIFT)
 
-/* Can a service describe a segment so that has this address: aligned, around
- * the address, and in the partition of the address's board? */
+/* Is this description possible for a segment that contains the address:
+ * aligned, around the address, inside the partition of the address's board? */
 static inline bool gsas_map_info_valid(const struct gsas_map_info *info,
 				       uint64_t address)
 {

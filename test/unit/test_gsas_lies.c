@@ -42,7 +42,7 @@ static const struct {
 	{ "behind the address", { .base = 2 * MIB } },
 	{ "another board's", { .base = PART } },
 	{ "to the next board", { .bytes = PART } },
-	/* from the second MiB of the partition on */
+	/* from the third MiB of the partition on */
 	{ "beyond its board", { .bytes = PART - 3 * MIB } },
 	{ "to boards that are not", { .bytes = UINT64_C(1) << 60 } },
 	{ "around the world", { .bytes = -(PART + 4 * MIB) } },
