@@ -700,6 +700,20 @@ class Exanode(unittest.TestCase):
         self.assertEqual(self.missed(None), 1)
         self.assertEqual(self.missed(None, "raw,rings"), 0)
 
+    def test_derived_points(self):
+        """Points that the paper does not have are not called published."""
+        res = lib_exanode.Quiet("exanode+model")
+        for peer in ("raw", "asic"):
+            res.values["load", peer, 2, 8] = [2000]
+            res.values["loads_8", peer, 2, 1] = [4]
+        load, loads = ("\n".join(lines)
+                       for _, lines in lib_exanode.load_plots(res))
+        self.assertIn("$known << EOD\n0 2000\n2 1270\nEOD\n"
+                      "$derived << EOD\n1 2240\nEOD", load)
+        self.assertIn("figure 8 of [H] (profile", load)
+        self.assertNotIn("published", loads)
+        self.assertNotIn("ASIC", loads)
+
 
 if __name__ == "__main__":
     unittest.main()
