@@ -180,8 +180,11 @@ RMA = [
 # ---- Goals ---------------------------------------------------------------
 
 class Goal:
-    def __init__(self, title, value, raw, most, least):
+    """A ratio; runs: those from which it follows."""
+
+    def __init__(self, title, value, raw, most, least, runs):
         self.title = title
+        self.runs = runs
         self.ratio = value / raw if value and raw else None
         self.text = "at most %g" % most if most else "at least %g" % least
         self.reached = None if self.ratio is None else \
@@ -235,10 +238,11 @@ def GOALS(res):
     peaks = [peak(res, s.name) for s in STAIRS]
     return [
         Goal("0-byte MPI latency / raw packet latency",
-             latency and latency * 1e3, raw, 1.3, None),
+             latency and latency * 1e3, raw, 1.3, None, {"latency", "raw"}),
         Goal("peak MPI bandwidth / raw DMA bandwidth",
              max((p for p in peaks if p), default=None),
-             reading(res, "dma_bandwidth"), None, 0.95),
+             reading(res, "dma_bandwidth"), None, 0.95,
+             {"bandwidth", "raw"}),
     ]
 
 
