@@ -384,19 +384,53 @@ MOVE_SLACK = 0.1                        # of the movement, and us beside it
 MOVE_SLACK_US = 4
 
 
+MOVES_NOTE = "* not above the slack, %d us and %d %%: shows no movement." \
+    % (MOVE_SLACK_US, 100 * MOVE_SLACK)
+
+
+def slack(due):
+    return MOVE_SLACK * abs(due) + MOVE_SLACK_US
+
+
+def due(stair, m_before, m_after):
+    """By how many us a step moves: (at least, at most). A registration runs
+    beside the emulation's exchange of the region, and the longer of the two
+    counts: what it adds is between nothing and its figure."""
+    kept = {**m_after, "route_registration": m_before["route_registration"]}
+    return sorted((stair.latency(m) - stair.latency(m_before)) / 1e3
+                  for m in (kept, m_after))
+
+
+def most_due(stair, m_before, m_after):
+    return max(map(abs, due(stair, m_before, m_after)))
+
+
+def can_move(m_before, m_after):
+    """Does a step have to move by more than twice what --moves allows beside
+    it? Only latencies are in the sums, no bandwidth of long transfers."""
+    return any(us > 2 * slack(us) for us in (
+        most_due(s, m_before, m_after) for s in STAIRS + RMA))
+
+
 def moves(before, after, m_before, m_after):
-    """Rows of the table, and the steps that did not move by as much as the sum
-    of their figures. The software's share does not change, so it is in neither
-    difference."""
-    rows, wrong = [], []
+    """Rows of the table, the steps that did not move by as much as the sum of
+    their figures, and those without a measurement. Software is in both
+    measurements, so it is not in the difference."""
+    rows, wrong, missing = [], [], []
     for s in STAIRS + RMA:
         was, now = shortest(before, s), shortest(after, s)
-        due = (s.latency(m_after) - s.latency(m_before)) / 1e3
+        least, most = due(s, m_before, m_after)
+        text = cell(most) if least == most else \
+            "%s to %s" % (cell(least), cell(most))
+        us = most_due(s, m_before, m_after)
         by = now - was if was and now else None
-        rows.append([s.name, cell(was), cell(now), cell(by), cell(due)])
-        if by is None or abs(by - due) > MOVE_SLACK * abs(due) + MOVE_SLACK_US:
+        rows.append([s.name, cell(was), cell(now), cell(by),
+                     text + (" *" if us <= slack(us) else "")])
+        if by is None:
+            missing.append(s.name)
+        elif not least - slack(least) <= by <= most + slack(most):
             wrong.append(s.name)
-    return rows, wrong
+    return rows, wrong, missing
 
 
 def failed_lines(res):

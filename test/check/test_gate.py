@@ -654,9 +654,9 @@ class Exanode(unittest.TestCase):
             res.values[key] = [us * unit, 9 * us * unit]
         return res
 
-    def wrong(self, after):
+    def wrong(self, after, changed=None):
         return lib_exanode.moves(self.results(self.m), after, self.m,
-                                 self.changed)[1]
+                                 changed or self.changed)[1]
 
     def test_moves(self):
         self.assertEqual(self.wrong(self.results(self.changed)), [])
@@ -674,7 +674,63 @@ class Exanode(unittest.TestCase):
     def test_step_is_missing(self):
         after = self.results(self.changed)
         del after.values["latency", "eager", 2, 0]
-        self.assertEqual(self.wrong(after), ["eager"])
+        self.assertEqual(lib_exanode.moves(
+            self.results(self.m), after, self.m, self.changed)[1:],
+            ([], ["eager"]))
+
+    def test_registration(self):
+        """Hidden behind the exchange of the region, wholly or in part."""
+        changed = {**self.m, "route_registration": 60e3}
+        for hidden in (0, 20, 50):
+            after = self.results(changed, {"published-1a": -hidden,
+                                           "inline": -hidden})
+            self.assertEqual(self.wrong(after, changed), [])
+        after = self.results(changed, {"published-1a": 20, "inline": -70,
+                                       "published-1b": 10})
+        self.assertEqual(self.wrong(after, changed),
+                         ["published-1a", "published-1b", "inline"])
+
+    def test_marked(self):
+        """Steps that do not have to move beyond the slack."""
+        rows = lib_exanode.moves(
+            self.results(self.m), self.results(self.changed), self.m,
+            {**self.m, "dma_setup": 50e3})[0]
+        self.assertEqual([r[0] for r in rows if not r[4].endswith("*")],
+                         ["published-1a", "published-1b", "published-2",
+                          "inline"])
+
+    def test_change_is_too_small(self):
+        def can(**changed):
+            return lib_exanode.can_move(self.m, {**self.m, **changed})
+
+        self.assertTrue(can(packet_latency=20e3))
+        self.assertTrue(can(route_registration=60e3))
+        self.assertFalse(can(packet_latency=5e3))
+        self.assertFalse(can(dma_bandwidth=5e8))
+        with redirect_stderr(io.StringIO()) as err, mock.patch.object(
+                sys, "argv", ["exanode", "--moves", "--model", MODEL,
+                              "--set", "dma_bandwidth=0.5 GB/s"]), \
+                mock.patch.object(os, "chdir", lambda _: None), \
+                tempfile.TemporaryDirectory() as out, \
+                mock.patch.object(exanode, "OUT", out):
+            self.assertEqual(exanode.main(), 2)
+        self.assertIn("moves none", err.getvalue())
+
+    def moved(self, before, after):
+        """The report of bench/exanode on measurements of our own."""
+        opts = argparse.Namespace(model=exanode.MODEL, changes=["x"])
+        with redirect_stdout(io.StringIO()) as out, mock.patch.object(
+                exanode, "results", lambda *_: (before, "")), \
+                mock.patch.object(exanode, "figures", lambda _: self.m):
+            return exanode.moved(opts, self.changed, after), out.getvalue()
+
+    def test_step_was_not_measured(self):
+        after = self.results(self.changed)
+        del after.values["put", "rma-am", 2, 8]
+        counts, text = self.moved(self.results(self.m), after)
+        self.assertEqual(counts, (0, 1))
+        self.assertIn("rma-am was not measured", text)
+        self.assertNotIn("did not move", text)
 
     def test_waits_while_busy(self):
         """For a quiet moment, but not for ever; a quick session does not."""
