@@ -92,14 +92,16 @@ places()
 	done
 }
 
-# board 0 has a service with 64 pages, which a process takes
+# board 0 has a service with 62 pages: a process takes up to 60, then all
 full_board()
 {
 	mkfifo ready
-	$run "$UNM_BUILDDIR/gsasd" --board 0 --pages 64 --ready-fd 3 3>ready \
+	$run "$UNM_BUILDDIR/gsasd" --board 0 --pages 62 --ready-fd 3 3>ready \
 		>log 2>&1 &
 	service=$!
 	read -r _ <ready
+	example 0 place 0 60
+	says "$(places; echo "node 0 still has memory")"
 	example 0 place 0 1000
 	says "$(places; echo "nearest with room: node 1")"
 	kill $service
