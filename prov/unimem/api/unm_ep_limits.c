@@ -39,9 +39,9 @@ static void unm_ep_limits_of(struct unm_ep *ep, int tagged, int data)
 }
 
 /*
- * The most receive space to use at a peer. What a receiver has read stays in its
- * cache of level 2, from where a sender would have to fetch each line that it
- * writes to again. So the space is as large as such a cache.
+ * The most receive space to use at a peer. Lines that a receiver has read stay
+ * in its cache of level 2, and a sender that writes to them again has to fetch
+ * each from there. So the space is as large as such a cache.
  */
 static uint32_t unm_ep_space_most(const struct hal_caps *caps)
 {

@@ -532,10 +532,10 @@ static void unm_peer_space_count(struct unm_peer *peer, uint32_t more)
 
 /*
  * Use more of the receive space of a peer that needs it for an extent of len
- * bytes. At peers of this host that takes at most FI_UNIMEM_SPACE_MAX bytes; on other
- * hosts a sender allocates nothing. If these bytes are taken, the peer may try
- * again after as many bytes of messages as before; if there is no memory, after
- * a pause.
+ * bytes. At peers of this host that takes at most FI_UNIMEM_SPACE_MAX bytes; on
+ * other hosts a sender allocates nothing. If these bytes are taken, the peer
+ * may try again after as many bytes of messages as before; if there is no
+ * memory, after a pause.
  */
 static void unm_peer_space_grow(struct unm_peer *peer, uint32_t len)
 {

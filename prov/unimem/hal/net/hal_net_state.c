@@ -203,8 +203,8 @@ bool net_peers_want(struct net_hal *net)
 		return false;
 	if (!place_left(net))
 		return true;
-	/* relaxed: the peer that wanted it has got it, or will; a peer without a
-	 * place asks again once a second */
+	/* relaxed: the peer that wanted it has got it, or will; a peer without
+	 * a place asks again once a second */
 	atomic_store_explicit(&net->reach_wanted, false, memory_order_relaxed);
 	return false;
 }
