@@ -566,10 +566,11 @@ static void unm_peer_space_grow(struct unm_peer *peer, uint32_t len)
 }
 
 /*
- * Fit the empty ring to an extent of len bytes. The lines of a large ring have
- * left the receiver's cache when the sender writes to them again, which it
- * would have to fetch them from. But short messages, of which few bytes are
- * under way, are faster in a ring that stays in the sender's cache.
+ * Fit the ring to an extent of len bytes, if it is empty. A sender that writes
+ * to a line again fetches it from the receiver's cache, unless the line has
+ * left that meanwhile: so long messages use a large ring. Short messages, of
+ * which few bytes are under way, are faster in a ring that stays in the
+ * sender's cache.
  */
 static void unm_peer_space_fit(struct unm_peer *peer, uint32_t len)
 {

@@ -83,8 +83,6 @@ struct unm_peer {
 					 * released a packet */
 	struct unm_space *space;	/* allocator of the peer's receive
 					 * space; NULL: not used yet */
-	uint32_t space_used;		/* bytes of receive space to use; short
-					 * messages may use less */
 	struct unm_list await;		/* tx_ops, by packet */
 	/* ---- end of the second line ---- */
 	struct unm_list rts;		/* tx_ops that await CTS or FIN */
@@ -155,6 +153,8 @@ struct unm_peer {
 					 * none */
 	uint64_t space_retry;		/* us, when to try next */
 	struct unm_list in_grown;	/* entry in ep->grown */
+	uint32_t space_used;		/* bytes of receive space to use; short
+					 * messages use less */
 	uint32_t grown_mark;		/* space->mark_tail when it was last
 					 * examined in this list and had
 					 * changed, ... */

@@ -72,8 +72,8 @@ struct net_hal {
 					 * that is not being suspended */
 	_Atomic uint32_t nreaching;	/* of all interfaces: peers with a
 					 * place, net_peer.reach_by */
-	_Atomic bool reach_wanted;	/* another peer was refused such a place
-					 * since one was last given up */
+	_Atomic bool reach_wanted;	/* a peer was refused a place, and none
+					 * was seen free since */
 };
 
 enum net_src_kind {
