@@ -457,20 +457,32 @@ def head(res, how, command, about):
                                                                    "---")
 
 
+def edit_doc(path, title, edit):
+    """Write a document anew: edit returns its new text. A document that does
+    not exist yet begins with the title. Its folder for plots and figures is
+    made."""
+    os.makedirs(os.path.splitext(path)[0], exist_ok=True)
+    try:
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    except FileNotFoundError:
+        text = "# %s\n" % title
+    text = edit(text)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
 def write_doc(path, writer, results, blocks, suffix=""):
     """Write the text of each profile into the document, and the medians beside
     it, into PROFILE + suffix + ".csv". blocks: functions of the results by the
     end of the block's name."""
     folder = os.path.splitext(path)[0]
-    os.makedirs(folder, exist_ok=True)
-    try:
-        with open(path, encoding="utf-8") as f:
-            text = f.read()
-    except FileNotFoundError:
-        text = "# Performance\n"
-    for profile, res in sorted(results.items()):
-        for name, block in blocks.items():
-            text = insert(text, writer, profile + name, block(res))
-        write_medians(res, os.path.join(folder, profile + suffix + ".csv"))
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text)
+
+    def edit(text):
+        for profile, res in sorted(results.items()):
+            for name, block in blocks.items():
+                text = insert(text, writer, profile + name, block(res))
+            write_medians(res, os.path.join(folder, profile + suffix + ".csv"))
+        return text
+
+    edit_doc(path, "Performance", edit)

@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import sys
 
-from lib_bench import (BUSY, KIB, MIB, Results, digits, insert, markdown,
-                       size_name, write_medians)
+from lib_bench import (BUSY, KIB, MIB, Results, digits, edit_doc, insert,
+                       markdown, size_name, write_medians)
 
 # us, 0 bytes; the text does not say whether the first has the cache
 PUBLISHED = {"published-1a": 23.41, "published-1b": 23.41,
@@ -627,13 +627,7 @@ def block(res, m, folder):
 
 def write_doc(path, res, m):
     folder = os.path.splitext(path)[0]
-    os.makedirs(folder, exist_ok=True)
-    try:
-        with open(path, encoding="utf-8") as f:
-            text = f.read()
-    except FileNotFoundError:
-        text = "# The published machine\n"
-    text = insert(text, "bench/exanode", res.profile, block(res, m, folder))
+    edit_doc(path, "The published machine",
+             lambda text: insert(text, "bench/exanode", res.profile,
+                                 block(res, m, folder)))
     write_medians(res, os.path.join(folder, "exanode.csv"))
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text)
