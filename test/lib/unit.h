@@ -117,6 +117,14 @@ static inline void unit_stop(pid_t pid)
 	assert_true(WIFSTOPPED(status));
 }
 
+/* Take the memory of a mapping away. The addresses stay reserved: the next
+ * mapping, maybe one of the provider, would get them otherwise. */
+static inline void unit_take_memory(void *mem, size_t len)
+{
+	assert_ptr_equal(mmap(mem, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+			      MAP_FIXED, -1, 0), mem);
+}
+
 /*
  * Returns whether this process may read a child's memory by cross-memory
  * attach. qemu-user and some seccomp filters forbid it. A process may nearly
