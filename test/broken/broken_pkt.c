@@ -248,12 +248,19 @@ static void install_shared_space(struct hal_ops *ops)
 	ops->space_barrier = no_barrier;
 }
 
-/* Give back all of the space, not only the end of it. */
+/* Give back all of the space, not only the end of it: what was there is zero.
+ * By stores as any others, as a sender does not have each backend's space
+ * mapped. */
 static void trim_all(struct hal_peer *peer, uint32_t bytes)
 {
+	static const uint8_t zero[64];
+
 	(void)bytes;
-	if (peer->tx.space != NULL)
-		memset(peer->tx.space, 0, peer->hif->caps->space_bytes);
+	if (hal_space_ready(peer, UINT32_MAX) != 0)
+		return;
+	for (uint32_t at = 0; at + sizeof(zero) <= peer->hif->caps->space_bytes;
+	     at += sizeof(zero))
+		hal_space_write(peer, at, zero, sizeof(zero));
 }
 
 static void install_trim_all(struct hal_ops *ops)
