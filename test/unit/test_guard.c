@@ -142,6 +142,7 @@ static void test_stored_before_the_load(void **state)
 	(void)state;
 	unm_list_init(&peer.cached);
 	assert_false(unm_guard_enter(&peer));
+	unm_guard_withdraw(&peer);
 	assert_int_equal(guard_word % 2, 0);	/* left again */
 	unm_rkey_poll_revoked(&peer);
 	assert_true(unm_guard_enter(&peer));
@@ -149,11 +150,65 @@ static void test_stored_before_the_load(void **state)
 	unm_guard_leave(&peer);
 }
 
+/* ---- Peers on other hosts ----------------------------------------------- */
+
+static uint64_t far_word;			/* last value stored */
+static unsigned far_words;			/* values stored */
+static bool far_asked;			/* whether it has arrived */
+
+static void far_store(struct hal_peer *hp, int word, uint64_t val)
+{
+	(void)hp;
+	(void)word;
+	if (val == far_word)
+		return;
+	far_word = val;
+	far_words++;
+	far_asked = false;
+}
+
+/* Each new value takes a round trip, which has not ended at the first call. */
+static int far_barrier(struct hal_peer *hp)
+{
+	bool arrived = far_asked;
+
+	(void)hp;
+	far_asked = true;
+	return arrived ? 0 : -FI_EAGAIN;
+}
+
+/* A store that takes a round trip is repeated until it has arrived, and not
+ * withdrawn meanwhile: else it would never arrive. */
+static void test_entered_after_a_round_trip(void **state)
+{
+	static struct hal_back revoked;
+	static const struct hal_ops ops = {
+		.back_store = far_store, .back_barrier = far_barrier,
+	};
+	struct hal_peer hp = { .ops = &ops, .tx.back = &revoked };
+	struct unm_peer peer = { .hp = &hp };
+
+	(void)state;
+	unm_list_init(&peer.cached);
+	assert_false(unm_guard_enter(&peer));
+	assert_true(unm_guard_enter(&peer));
+	assert_int_equal(far_words, 1);
+	unm_guard_withdraw(&peer);		/* inside: nothing to do */
+	assert_int_equal(far_word, 1);
+	unm_guard_leave(&peer);
+	assert_int_equal(far_word, 2);
+	assert_false(unm_guard_enter(&peer));
+	assert_int_equal(far_word, 3);
+	unm_guard_withdraw(&peer);
+	assert_int_equal(far_word, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stored_before_the_load),
 		cmocka_unit_test(test_one_of_two_sees_the_other),
+		cmocka_unit_test(test_entered_after_a_round_trip),
 	};
 
 	return unit_run(tests);

@@ -132,6 +132,8 @@ struct unm_peer {
 	uint64_t guard_awaited;		/* guard of the peer that a revocation
 					 * waits to change; 0: none */
 	uint32_t accesses;		/* accesses in progress under guard */
+	bool guard_entering;		/* guard + 1 is stored, but not known to
+					 * have arrived */
 	uint32_t due;			/* requests without a result yet */
 	uint32_t due_bytes;		/* bytes of their results */
 	uint32_t nanswers;		/* answers that are not sent yet */

@@ -58,7 +58,8 @@ bool unm_peer_waits(struct hal_peer *hp)
 		  unm_list_empty(&peer->await_result) &&
 		  unm_list_empty(&peer->unsent) &&
 		  unm_list_empty(&peer->answers) &&
-		  peer->accesses == 0 && peer->due == 0 &&
+		  peer->accesses == 0 && !peer->guard_entering &&
+		  peer->due == 0 &&
 		  peer->guard_awaited == 0 && !peer->revoke_pending);
 
 	if (peer != NULL && !waits)	/* the connection may be closed now */

@@ -171,6 +171,7 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 {
 	struct unm_peer *peer = op->peer;
 
+	unm_guard_withdraw(peer);
 	unm_cached_put(op->rkey);
 	op->rkey = NULL;
 	op->status = status;
@@ -181,6 +182,7 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 /* The operation cannot continue here: send all of it as requests. */
 static void unm_direct_yield(struct unm_os_op *op)
 {
+	unm_guard_withdraw(op->peer);
 	unm_os_goes(op, UNM_WAY_ASSISTED, 0);
 	unm_list_remove(&op->link);
 	unm_cached_put(op->rkey);
@@ -382,8 +384,10 @@ static int unm_direct_now(struct unm_peer *peer, const struct unm_cached *r,
 {
 	struct unm_ep *ep = peer->ep;
 
-	if (!unm_guard_enter(peer))
+	if (!unm_guard_enter(peer)) {
+		unm_guard_withdraw(peer);
 		return 1;		/* r may have been freed */
+	}
 	HAL_FAULT_POINT(HAL_FAULT_POINT_INSIDE);
 	if (a->kind >= UNM_ATOMIC)
 		unm_window_atomic(r, a);

@@ -199,14 +199,13 @@ void unm_rkey_poll_revoked(struct unm_peer *peer)
 bool unm_guard_enter(struct unm_peer *peer)
 {
 	if (peer->accesses == 0) {
+		/* a peer on another host confirms the odd value after a round
+		 * trip: then the next call finds it confirmed */
+		peer->guard_entering = true;
 		if (hal_rx_back_sync(peer->hp, UNM_PEER_BACK_GUARD,
-				     peer->guard + 1) != 0) {
-			/* the odd value may have reached the owner although
-			 * the store failed */
-			hal_rx_back(peer->hp, UNM_PEER_BACK_GUARD,
-				    peer->guard);
+				     peer->guard + 1) != 0)
 			return false;
-		}
+		peer->guard_entering = false;
 		peer->guard++;
 	}
 	peer->accesses++;
@@ -215,6 +214,16 @@ bool unm_guard_enter(struct unm_peer *peer)
 	unm_guard_leave(peer);
 	unm_rkey_poll_revoked(peer);
 	return false;
+}
+
+void unm_guard_withdraw(struct unm_peer *peer)
+{
+	if (!peer->guard_entering)
+		return;
+	peer->guard_entering = false;
+	/* the odd value may have reached the owner */
+	if (peer->hp != NULL)
+		hal_rx_back(peer->hp, UNM_PEER_BACK_GUARD, peer->guard);
 }
 
 void unm_guard_leave(struct unm_peer *peer)

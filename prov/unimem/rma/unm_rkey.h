@@ -45,9 +45,12 @@ void unm_rkey_poll_revoked(struct unm_peer *peer);
  * Enter or leave the peer's memory: direct accesses are allowed only between
  * the two calls, which may nest. Returns false if the peer's memory must not be
  * accessed now, because the guard could not be set or the peer has revoked
- * keys; then keys without a reference may have been freed.
+ * keys; then keys without a reference may have been freed. A caller that got
+ * false calls unm_guard_enter() again, or unm_guard_withdraw() if it accesses
+ * the memory no more: until then the peer may wait for this process.
  */
 bool unm_guard_enter(struct unm_peer *peer);
+void unm_guard_withdraw(struct unm_peer *peer);
 void unm_guard_leave(struct unm_peer *peer);
 
 #endif /* UNM_RKEY_H */
