@@ -33,6 +33,9 @@ bool hosts_run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * one. Both are connected then. */
 void hosts_exchange(struct node *n, int host);
 
+/* The number of IPv4 sockets of this process. */
+int hosts_sockets(void);
+
 /* Has this process mapped a file whose path contains name? */
 bool hosts_mapped(const char *name);
 

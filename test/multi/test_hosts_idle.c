@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "hal/hal_fault_point.h"
 #include "lib/hosts.h"
@@ -22,25 +21,10 @@
 
 static const size_t mixed[] = { 8, 0, 4096, 40, 70000, 100, 1000, MOST };
 
-/* TCP sockets of this process. */
-static int sockets(void)
-{
-	int n = 0;
-
-	for (int fd = 0; fd < 1024; fd++) {
-		socklen_t len = sizeof(int);
-		int domain = 0;
-
-		n += getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ==
-			0 && domain == AF_INET;
-	}
-	return n;
-}
-
 /* Make progress until no more sockets are open than so many links have. */
 static void until_closed(struct node *n, int before, int links)
 {
-	while (sockets() > before + 3 * links)
+	while (hosts_sockets() > before + 3 * links)
 		fi_cq_read(n->cq, NULL, 0);
 }
 
@@ -99,7 +83,7 @@ static int stormy(int fd, int host)
 	CHECK(out != NULL && in != NULL);
 	setenv("FI_UNIMEM_NET_PEERS", "2", 1);
 	node_open(&n, NODE_WAIT);
-	before = sockets();
+	before = hosts_sockets();
 	node_join(&n, fd);
 	for (long i = 0; i < rounds; i++) {
 		int d = 1 + (int)(procs_random(&seed) % (STORM - 1));
@@ -194,7 +178,7 @@ static int hub(int fd)
 	setenv("FI_UNIMEM_NET_PEERS", "1", 1);
 	arm();
 	node_open(&n, 0);
-	before = sockets();
+	before = hosts_sockets();
 	node_join(&n, fd);
 	while ((with = node_report(&n, fd, 0)) != 0) {
 		if (with >= 500) {		/* nobody sends it */
