@@ -275,6 +275,7 @@ KILL_TESTS = \
 	test/multi/test_hosts_idle \
 	test/multi/test_hosts_kill \
 	test/multi/test_hosts_outsider \
+	test/multi/test_hosts_points \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \
 	test/multi/test_limits \

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_hosts_points.c - a process is killed, or its whole host vanishes, at
+ * each fault point (hal_fault_point.h) that a process with peers on another
+ * host passes (lib/hosts.h).
+ *
+ * Four processes, two on each host, exchange messages. One of them is the
+ * victim. It is killed at its fault point, or it stops there: then its host is
+ * cut off in silence, and both processes of that host are killed, so that no
+ * RST and no FIN comes. The survivors complete or fail every operation in a
+ * bounded time, get no part of a message, go on with each other, and keep no
+ * socket of a connection to the dead.
+ *
+ * The table "points" names how each fault point is reached, or why it is not
+ * tested here. A job whose victim does not reach its point fails.
+ *
+ * UNM_TEST_EACH: every so-many-th job runs (1: all jobs).
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hal/hal_fault_point.h"
+#include "lib/hosts.h"
+
+#ifdef HAL_FAULT_POINTS
+/* Those with an even index are on host 0, and survive. */
+#define NPROCS	4
+#define VICTIM	1
+#define BESIDE	3			/* process on the victim's host */
+#define HOST_0	UINT64_C(5)
+#define HOST_1	UINT64_C(10)
+
+/* Messages of each process. */
+#define DONE(i)	g_shared->word[i]
+#define ENOUGH	800			/* for the victim to pass its point */
+#define CLOSES	40			/* of the victim, before it closes */
+
+/* ---- Jobs ---------------------------------------------------------------- */
+
+enum role { SENDER, RECEIVER, ROLES };	/* of the victim */
+
+enum way { SHORT, STREAM, DMA, IDLE, WAYS };
+
+static const struct {
+	const char *name;
+	const char *env, *value;	/* of all processes */
+	size_t lens[4];			/* of messages */
+	int window;
+} ways[WAYS] = {
+	[SHORT] = { "short", "FI_UNIMEM_STATS", "0",
+		    { 8, 200, 4096, 16384 }, 8 },
+	[STREAM] = { "stream", "FI_UNIMEM_STATS", "0",
+		     { 17000, 300000, 40, 70000 }, 4 },
+	[DMA] = { "dma", "FI_UNIMEM_BOUNCE", "4M",
+		  { 17000, 300000, 40, 70000 }, 4 },
+	[IDLE] = { "idle", "FI_UNIMEM_NET_PEERS", "1", { 8, 0, 40, 8 }, 1 },
+};
+
+struct job {
+	enum hal_fault_point point;
+	int pass;
+	enum way way;
+	enum role role;
+	bool host;			/* the host vanishes */
+	bool early;			/* before all are connected */
+};
+
+static struct job g_job;		/* children have a copy */
+
+/* The peers that may die. */
+static uint64_t mortal(void)
+{
+	return g_job.host ? HOST_1 : UINT64_C(1) << VICTIM;
+}
+
+/* The peers with which a process exchanges data. The victim and the process
+ * beside it have none on their own host, so that the victim passes its points
+ * for peers on the other host only. */
+static uint64_t partners(int self)
+{
+	uint64_t all = self % 2 != 0 ? HOST_0 : HOST_0 | HOST_1;
+
+	return all & ~(UINT64_C(1) << self);
+}
+
+/* The partners to which a process sends. */
+static uint64_t targets(int self)
+{
+	if (self == VICTIM && g_job.role == RECEIVER)
+		return 0;
+	return g_job.role == SENDER ? partners(self) &
+		~(UINT64_C(1) << VICTIM) : partners(self);
+}
+
+/* Does the process close its endpoint now? */
+static bool closes(int self)
+{
+	return self == VICTIM && g_job.point == HAL_FAULT_POINT_CLOSING &&
+		DONE(self) >= CLOSES;
+}
+
+static bool told_to_stop(int fd)
+{
+	uint64_t word;
+
+	return procs_recv(fd, &word, sizeof(word), 0) > 0;
+}
+
+/* The ends that a process dies of, as operations report them. */
+static bool is_end(ssize_t err)
+{
+	return err == FI_ECONNRESET || err == FI_ECONNREFUSED;
+}
+
+/* Send to those that may be dead. Returns those whose end was reported. */
+static uint64_t probe(struct node *n, uint64_t noticed)
+{
+	uint8_t buf[8] = { 0 };
+	ssize_t ret;
+
+	for (int i = 0; i < NPROCS; i++) {
+		if (!(mortal() & ~noticed & UINT64_C(1) << i))
+			continue;
+		ret = n->peer[i] == FI_ADDR_NOTAVAIL ? -FI_ECONNRESET :
+			fi_tinject(n->ep, buf, 8, n->peer[i], 1);
+		if (ret == 0 || ret == -FI_EAGAIN)
+			continue;
+		CHECK_MSG(is_end(-ret), "%s", fi_strerror((int)-ret));
+		noticed |= UINT64_C(1) << i;
+	}
+	return noticed;
+}
+
+/* ---- Messages ------------------------------------------------------------ */
+
+static uint64_t messages(struct node *n, int fd)
+{
+	int self = proc_index();
+	uint64_t to = targets(self);
+	struct traffic_opt opt = {
+		.endless = true, .mortal = mortal(), .sleeps = self / 2,
+		.to = to != 0 ? to : TRAFFIC_NONE, .from = partners(self),
+		.lens = ways[g_job.way].lens, .nlens = 4,
+		.window = ways[g_job.way].window,
+	};
+	uint64_t noticed = 0;
+	bool ending = false;
+	struct traffic *t;
+
+	if (self == VICTIM && g_job.role == SENDER)
+		opt.from = TRAFFIC_NONE;
+	if (self != VICTIM && g_job.role == RECEIVER)
+		opt.from &= ~(UINT64_C(1) << VICTIM);
+	t = traffic_new(n, &opt);
+	while (!closes(self) && traffic_step(t)) {
+		DONE(self) = traffic_received(t) + traffic_sent(t);
+		if (!ending && told_to_stop(fd)) {
+			traffic_stop(t);
+			ending = true;
+		}
+		if (ending)
+			noticed = probe(n, noticed);
+	}
+	if (!closes(self))
+		traffic_free(t);
+	return noticed;
+}
+
+/* ---- Processes ----------------------------------------------------------- */
+
+/* Have the victim killed, or stopped, at its fault point. */
+static void arm(void)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s:%d:%s",
+		 hal_fault_point_name(g_job.point), g_job.pass,
+		 g_job.host ? "stop" : "kill");
+	setenv("FI_UNIMEM_POINT", text, 1);
+}
+
+/* Exchange a few messages with each peer, so that all are connected, and UCX
+ * has finished its own handshakes. */
+static void all_connect(struct node *n, int fd)
+{
+	struct traffic_opt opt = {
+		.count = 4, .lens = ways[IDLE].lens, .nlens = 4,
+	};
+	struct traffic *t = traffic_new(n, &opt);
+
+	while (traffic_step(t))
+		;
+	traffic_free(t);
+	node_report(n, fd, 0);
+}
+
+static int one_of_four(int fd, int host)
+{
+	int self = proc_index(), before, links;
+	uint64_t noticed;
+	struct node n;
+
+	setenv(ways[g_job.way].env, ways[g_job.way].value, 1);
+	if (self == VICTIM)
+		arm();
+	node_open(&n, self / 2 ? NODE_WAIT : 0);
+	before = hosts_sockets();
+	node_join(&n, fd);
+	if (!g_job.early)
+		all_connect(&n, fd);
+	noticed = messages(&n, fd);
+	if (self == VICTIM) {		/* its point is in the close */
+		fi_close(&n.ep->fid);
+		return 0;
+	}
+	while ((noticed = probe(&n, noticed)) != mortal())
+		fi_cq_read(n.cq, NULL, 0);
+	node_report(&n, fd, 0);
+	/* Links to the living of the other host stay. UCX 1.13 may keep the
+	 * socket of a link that it was making to a host that has vanished. */
+	links = host == 1 ? 2 : g_job.host ? 0 : 1;
+	while (!(g_job.host && g_job.early) &&
+	       hosts_sockets() > before + 1 + 3 * links)
+		fi_cq_read(n.cq, NULL, 0);
+	node_report(&n, fd, 0);
+	node_close(&n);
+	return 0;
+}
+
+/* ---- Director ------------------------------------------------------------ */
+
+/* Has the victim come to its point? */
+static bool reached(struct proc *v)
+{
+	siginfo_t info = { 0 };
+
+	if (!g_job.host) {
+		if (!proc_ended(v, 0))
+			return false;
+		CHECK_MSG(WIFSIGNALED(v->status) &&
+			  WTERMSIG(v->status) == SIGKILL, "the victim: %d",
+			  v->status);
+		return true;
+	}
+	CHECK(waitid(P_PID, v->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0);
+	return info.si_pid != 0;
+}
+
+/* The time that docs/hal.md, section 16, allows for a host that does not
+ * answer, in microseconds: until the end of a connection, and until the last of
+ * five attempts to make one. */
+#define PROBED_US	4500000
+#define DIALLED_US	17000000
+
+static uint64_t g_slowest;		/* of all jobs, in microseconds */
+
+static bool is_readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 1) > 0;
+}
+
+static uint64_t end_victim(struct proc *p[NPROCS])
+{
+	uint64_t now;
+	int ns;
+	char path[64];
+
+	if (!g_job.host) {
+		g_shared->gone |= UINT64_C(1) << VICTIM;
+		return procs_now();
+	}
+	/* the namespace stays, so that the survivors keep their interface */
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)p[VICTIM]->pid);
+	ns = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(ns >= 0);
+	/* frames for other hosts get the Ethernet address of their sender, and
+	 * requests for an Ethernet address are not answered */
+	CHECK(hosts_run("nsenter --net=%s ip link set net0 arp off", path));
+	now = procs_now();
+	proc_kill(p[VICTIM]);
+	proc_kill(p[BESIDE]);
+	return now;			/* ns is closed with the director */
+}
+
+/* The survivors take a step, and report. */
+static void all_step(struct proc *p[NPROCS], uint64_t word)
+{
+	for (int i = 0; i < NPROCS; i++)
+		if (!p[i]->ended)
+			procs_send_word(p[i]->fd, word);
+	for (int i = 0; i < NPROCS; i++)
+		if (!p[i]->ended)
+			procs_recv_word(p[i]->fd);
+}
+
+/* Returns when the survivors have noticed the ends; in microseconds. */
+static uint64_t survive(struct proc *p[NPROCS], uint64_t since)
+{
+	uint64_t took;
+
+	all_step(p, 0);
+	took = procs_now() - since;
+	all_step(p, 1);
+	for (int i = 0; i < NPROCS; i++)
+		if (!p[i]->ended)
+			proc_finish(p[i]);
+	return took;
+}
+
+/* Runs g_job. Returns how long the survivors took beyond what docs/hal.md,
+ * 16.8, allows. */
+static uint64_t run_job(void *arg)
+{
+	struct proc *p[NPROCS];
+	uint64_t took, late;
+	bool joined = false;
+
+	(void)arg;
+	memset(g_shared, 0, sizeof(*g_shared));
+	hosts_start(p, NPROCS, one_of_four);
+	while (!is_readable(p[VICTIM]->fd) && !reached(p[VICTIM]))
+		;
+	if (is_readable(p[VICTIM]->fd) && !p[VICTIM]->ended) {
+		procs_join(p, NPROCS);
+		joined = true;
+	}
+	for (int i = 0; i < NPROCS && !g_job.early; i++)
+		procs_recv_word(p[i]->fd);
+	for (int i = 0; i < NPROCS && !g_job.early; i++)
+		procs_send_word(p[i]->fd, 0);
+	for (;;) {
+		bool enough = DONE(VICTIM) >= (g_job.way == IDLE ? 20 * ENOUGH :
+					 ENOUGH);
+
+		if (reached(p[VICTIM]))
+			break;
+		CHECK_MSG(!enough, "pass %d of %s was not "
+			  "reached, %s, as %s", g_job.pass,
+			  hal_fault_point_name(g_job.point),
+			  ways[g_job.way].name,
+			  g_job.role == SENDER ? "sender" : "receiver");
+		procs_nap(200);
+	}
+	took = end_victim(p);
+	if (!joined)
+		procs_join(p, NPROCS);
+	took = survive(p, took);
+	procs_forget();
+	late = g_job.early || g_job.way == IDLE ? DIALLED_US : PROBED_US;
+	if (took > g_slowest)
+		g_slowest = took;
+	return !g_job.host ? took : took < late ? 0 : took - late;
+}
+
+/* ---- Fault points -------------------------------------------------------- */
+
+#define BIT(way)	(1u << (way))
+#define LONG		(BIT(STREAM) | BIT(DMA))
+#define POINT(p)	HAL_FAULT_POINT_##p
+
+/* As UCX makes its connection: docs/roadmap.md, known mistakes. */
+#define UCX	"UCX 1.13 may end the survivor then"
+
+/* How a victim passes a point as sender and as receiver, or why none does. */
+struct point {
+	enum hal_fault_point point;
+	int pass;
+	unsigned ways[ROLES];
+	bool early;			/* before all are connected */
+	const char *why;
+};
+
+#define AT(p, pass, sender, receiver)					\
+	{ POINT(p), pass, { sender, receiver }, false, NULL }
+#define EARLY(p, pass, sender, receiver)				\
+	{ POINT(p), pass, { sender, receiver }, true, NULL }
+#define NOT(p, why)	{ POINT(p), 0, { 0, 0 }, false, why }
+#define SIM(p)		NOT(SIM_##p, "of memory that only one host shares")
+
+static const struct point points[] = {
+	/* connections */
+	EARLY(BOUND, 1, BIT(SHORT), 0),
+	EARLY(HELLO_SENT, 1, BIT(SHORT), 0),
+	EARLY(HELLO_SENT, 2, BIT(SHORT), 0),
+	EARLY(ACCEPTED, 1, 0, BIT(SHORT)),
+	EARLY(ACCEPTED, 2, 0, BIT(SHORT)),
+	NOT(MAPPED, UCX),
+	/* packets */
+	AT(CLAIMED, 60, BIT(SHORT) | LONG, LONG),
+	AT(COPIED, 60, BIT(SHORT) | LONG, LONG),
+	AT(PUBLISHED, 61, BIT(SHORT) | LONG, LONG),
+	AT(CREDIT, 20, LONG, BIT(SHORT) | LONG),
+	AT(SPACE, 1, BIT(SHORT), 0),
+	/* long messages */
+	AT(RTS_SENT, 2, LONG, 0),
+	AT(MATCHED, 2, 0, LONG),
+	AT(PIECE, 2, BIT(STREAM), 0),
+	AT(FIN, 2, 0, BIT(DMA)),
+	/* transfers by the HAL */
+	AT(DMA_HALF, 2, 0, BIT(DMA)),
+	NOT(INSIDE, "of one-sided operations"),
+	/* the close: of the endpoint, of its connections, of the backend */
+	AT(CLOSING, 1, BIT(SHORT) | BIT(STREAM),
+	   BIT(SHORT) | BIT(STREAM)),
+	AT(CLOSING, 2, BIT(SHORT) | BIT(STREAM),
+	   BIT(SHORT) | BIT(STREAM)),
+	AT(CLOSING, 3, BIT(SHORT), BIT(SHORT)),
+	/* connections that are closed and made again */
+	EARLY(NET_PROPOSED, 1, BIT(IDLE), 0),
+	EARLY(NET_AGREED, 1, 0, BIT(IDLE)),
+	EARLY(NET_RESUMED, 1, BIT(IDLE), 0),
+	SIM(TAKEN), SIM(ENTERED), SIM(DECIDED), SIM(MOVED), SIM(UNANSWERED),
+	SIM(STORING), SIM(MAKING), SIM(HOLDING), SIM(LETTING), SIM(FREEING),
+	SIM(CLAIMED), SIM(RELEASED),
+};
+
+#define NPOINTS	(sizeof(points) / sizeof(points[0]))
+
+/* Each point is tested, or there is a reason why not. */
+static void check_table(void)
+{
+	for (int p = 0; p < HAL_FAULT_POINT_COUNT; p++) {
+		bool found = false;
+
+		for (size_t i = 0; i < NPOINTS; i++)
+			found = found || ((int)points[i].point == p &&
+				(points[i].why != NULL || points[i].pass != 0));
+		CHECK_MSG(found, "%s is not in the table",
+			  hal_fault_point_name(p));
+	}
+}
+
+/* Run every each-th job. */
+static void at_points(bool host, long each)
+{
+	unsigned long jobs = 0, ran = 0;
+
+	check_table();
+	for (size_t i = 0; i < NPOINTS; i++)
+		for (int k = 0; k < ROLES * WAYS; k++) {
+			const struct point *at = &points[i];
+			enum role role = k / WAYS;
+
+			if (!(at->ways[role] & BIT(k % WAYS)) ||
+			    (long)(jobs++ % (unsigned long)each) != each / 2)
+				continue;
+			g_job = (struct job){
+				.point = at->point, .pass = at->pass,
+				.way = k % WAYS, .role = role, .host = host,
+				.early = at->early,
+			};
+			procs_within_a_second(run_job, NULL);
+			ran++;
+		}
+	procs_note("%lu of %lu, the slowest noticed after %llu ms", ran, jobs,
+		   (unsigned long long)g_slowest / 1000);
+}
+
+static void process_killed(void)
+{
+	at_points(false, procs_number("UNM_TEST_EACH", 8));
+}
+
+static void host_vanishes(void)
+{
+	at_points(true, procs_number("UNM_TEST_EACH", 24));
+}
+#else
+static void process_killed(void)
+{
+	procs_skip("no fault points in this build (--enable-fault-points)");
+}
+
+#define host_vanishes process_killed
+#endif
+
+int main(int argc, char **argv)
+{
+	static const struct procs_case cases[] = {
+		PROCS_CASE(process_killed, 200),
+		PROCS_CASE(host_vanishes, 400),
+	};
+
+	setenv("FI_LOG_LEVEL", "warn", 0);
+	/* five attempts to reach a host that does not answer, of
+	 * FI_UNIMEM_NET_DEAD_MS each */
+	setenv("FI_UNIMEM_NET_DIAL_MS", "1000", 0);
+	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
