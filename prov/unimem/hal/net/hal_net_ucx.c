@@ -157,6 +157,10 @@ static int open_context(const struct net_worker_conf *conf,
 	/* else UCX takes the IPv4 address of an interface that has both */
 	if (conf->ipv6 && getenv("UCX_TCP_AF_PRIO") == NULL)
 		set(config, "AF_PRIO", "inet6,inet");
+	/* else a call of ucp_worker_progress() waits in connect(2), for
+	 * minutes if the other host has vanished */
+	if (getenv("UCX_TCP_CONN_NB") == NULL)
+		set(config, "CONN_NB", "y");
 	/* no hooks into malloc and mmap */
 	set(config, "RCACHE_ENABLE", "n");
 	set(config, "KEEPIDLE", "1s");
