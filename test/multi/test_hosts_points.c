@@ -4,12 +4,13 @@
  * each fault point (hal_fault_point.h) that a process with peers on another
  * host passes (lib/hosts.h).
  *
- * Four processes, two on each host, exchange messages. One of them is the
- * victim. It is killed at its fault point, or it stops there: then its host is
- * cut off in silence, and both processes of that host are killed, so that no
- * RST and no FIN comes. The survivors complete or fail every operation in a
- * bounded time, get no part of a message, go on with each other, and keep no
- * socket of a connection to the dead.
+ * Four processes, two on each host, exchange messages, or access each other's
+ * memory. One of them is the victim. It is killed at its fault point, or it
+ * stops there: then its host is cut off in silence, and both processes of that
+ * host are killed, so that no RST and no FIN comes. The survivors complete or
+ * fail every operation in a bounded time, get no part of a message, read what
+ * they wrote, go on with each other, and keep no socket of a connection to the
+ * dead.
  *
  * The table "points" names how each fault point is reached, or why it is not
  * tested here. A job whose victim does not reach its point fails.
@@ -17,6 +18,7 @@
  * UNM_TEST_EACH: every so-many-th job runs (1: all jobs).
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +26,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
 
 #include "hal/hal_fault_point.h"
 #include "lib/hosts.h"
@@ -36,7 +41,8 @@
 #define HOST_0	UINT64_C(5)
 #define HOST_1	UINT64_C(10)
 
-/* Messages of each process. */
+/* Operations of each process; of a survivor that accesses memory, those on the
+ * victim's. */
 #define DONE(i)	g_shared->word[i]
 #define ENOUGH	800			/* for the victim to pass its point */
 #define CLOSES	40			/* of the victim, before it closes */
@@ -45,12 +51,12 @@
 
 enum role { SENDER, RECEIVER, ROLES };	/* of the victim */
 
-enum way { SHORT, STREAM, DMA, IDLE, WAYS };
+enum way { SHORT, STREAM, DMA, IDLE, ACCESS, REQUEST, WAYS };
 
 static const struct {
 	const char *name;
 	const char *env, *value;	/* of all processes */
-	size_t lens[4];			/* of messages */
+	size_t lens[4];			/* of messages; 0: one-sided access */
 	int window;
 } ways[WAYS] = {
 	[SHORT] = { "short", "FI_UNIMEM_STATS", "0",
@@ -60,6 +66,8 @@ static const struct {
 	[DMA] = { "dma", "FI_UNIMEM_BOUNCE", "4M",
 		  { 17000, 300000, 40, 70000 }, 4 },
 	[IDLE] = { "idle", "FI_UNIMEM_NET_PEERS", "1", { 8, 0, 40, 8 }, 1 },
+	[ACCESS] = { "access", "FI_UNIMEM_STATS", "0", { 0 }, 0 },
+	[REQUEST] = { "request", "FI_UNIMEM_DIRECT", "0", { 0 }, 0 },
 };
 
 struct job {
@@ -89,7 +97,7 @@ static uint64_t partners(int self)
 	return all & ~(UINT64_C(1) << self);
 }
 
-/* The partners to which a process sends. */
+/* The partners to which a process sends, or whose memory it accesses. */
 static uint64_t targets(int self)
 {
 	if (self == VICTIM && g_job.role == RECEIVER)
@@ -172,6 +180,184 @@ static uint64_t messages(struct node *n, int fd)
 	return noticed;
 }
 
+/* ---- One-sided operations ------------------------------------------------ */
+
+enum kind { PUT, GET, ADD, FETCH_ADD, KINDS };
+
+#define KEY	3
+#define SLOTS	3			/* operations at a time, for a target */
+#define AREA	((size_t)304 << 10)	/* of a slot in the target's memory */
+#define PART	(4096 + SLOTS * AREA)	/* of an initiator: a sum, and areas */
+
+/* A put, the get that has to read its bytes, and two additions, in turn. */
+struct slot {
+	int to;
+	bool busy;
+	uint64_t turn, one, was;
+	size_t len;
+	uint8_t *buf;
+	struct fi_context2 context;
+};
+
+struct access {
+	struct node *n;
+	uint64_t gone;			/* peers whose end was reported */
+	uint64_t begun[NPROCS], added[NPROCS];	/* additions at a target */
+	struct slot slot[NPROCS * SLOTS];
+};
+
+static uint8_t byte_of(const struct slot *s, size_t i)
+{
+	return (uint8_t)(s->turn / KINDS * 31 + (uint64_t)s->to * 7 + i);
+}
+
+static ssize_t call(struct access *a, struct slot *s)
+{
+	static const size_t lens[] = { 8, 300000, 1000, 20000 };
+	uint64_t sum = (uint64_t)a->n->self * PART;
+	uint64_t at = sum + 4096 + (uint64_t)(s - a->slot) % SLOTS * AREA;
+	fi_addr_t to = a->n->peer[s->to];
+	struct fid_ep *ep = a->n->ep;
+
+	switch (s->turn % KINDS) {
+	case PUT:
+		s->len = lens[s->turn / KINDS % 4];
+		for (size_t i = 0; i < s->len; i++)
+			s->buf[i] = byte_of(s, i);
+		return fi_write(ep, s->buf, s->len, NULL, to, at, KEY,
+				&s->context);
+	case GET:
+		memset(s->buf, 0, s->len);
+		return fi_read(ep, s->buf, s->len, NULL, to, at, KEY,
+			       &s->context);
+	case ADD:
+		return fi_atomic(ep, &s->one, 1, NULL, to, sum, KEY, FI_UINT64,
+				 FI_SUM, &s->context);
+	default:
+		return fi_fetch_atomic(ep, &s->one, 1, NULL, &s->was, NULL, to,
+				       sum, KEY, FI_UINT64, FI_SUM,
+				       &s->context);
+	}
+}
+
+/* An operation failed: only because a peer that may die has ended. */
+static void slot_failed(struct access *a, const struct slot *s, int err)
+{
+	CHECK_MSG((mortal() >> s->to & 1) && is_end(err),
+		  "an operation on %d: %s", s->to, fi_strerror(err));
+	a->gone |= UINT64_C(1) << s->to;
+}
+
+static void slot_begin(struct access *a, struct slot *s)
+{
+	ssize_t ret = call(a, s);
+
+	s->busy = ret == 0;
+	if (s->busy && s->turn % KINDS >= ADD)
+		a->begun[s->to]++;
+	else if (ret != 0 && ret != -FI_EAGAIN)
+		slot_failed(a, s, (int)-ret);
+}
+
+static void slot_ended(struct access *a, struct slot *s)
+{
+	for (size_t i = 0; s->turn % KINDS == GET && i < s->len; i++)
+		CHECK_MSG(s->buf[i] == byte_of(s, i), "byte %zu of %zu is not "
+			  "what was put", i, s->len);
+	if (s->turn % KINDS >= ADD)
+		a->added[s->to]++;
+	if (s->turn % KINDS == FETCH_ADD)
+		CHECK(s->was < a->begun[s->to]);
+	s->turn++;
+	DONE(a->n->self) += a->n->self == VICTIM || s->to == VICTIM;
+}
+
+static void access_poll(struct access *a)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+	int ret = node_poll(a->n, &entry, &error);
+	void *context = ret > 0 ? entry.op_context : error.op_context;
+	struct slot *s;
+
+	if (ret == 0)
+		return;
+	s = (struct slot *)((char *)context - offsetof(struct slot, context));
+	CHECK_MSG(s->busy, "an operation completed twice");
+	s->busy = false;
+	if (ret > 0)
+		slot_ended(a, s);
+	else
+		slot_failed(a, s, error.err);
+}
+
+/* Begin what can be begun, unless it is time to end. False: nothing is under
+ * way. */
+static bool access_step(struct access *a, bool ending)
+{
+	uint64_t to = targets(a->n->self) & ~a->gone;
+	bool busy = !ending;
+
+	for (int i = 0; i < NPROCS * SLOTS; i++) {
+		struct slot *s = &a->slot[i];
+
+		if (!s->busy && !ending && (to >> s->to & 1) &&
+		    a->n->peer[s->to] != FI_ADDR_NOTAVAIL)
+			slot_begin(a, s);
+		busy = busy || s->busy;
+	}
+	access_poll(a);
+	return busy;
+}
+
+/* The living have executed each addition once. */
+static void access_check(struct access *a)
+{
+	uint64_t living = targets(a->n->self) & ~mortal();
+
+	for (int i = 0; i < NPROCS; i++) {
+		struct slot *s = &a->slot[i * SLOTS];
+
+		if (!(living >> i & 1))
+			continue;
+		s->turn = FETCH_ADD;
+		while (!s->busy)
+			slot_begin(a, s);
+		while (s->busy)
+			access_poll(a);
+		CHECK_MSG(s->was + 1 == a->added[i], "%" PRIu64 " added to %d, "
+			  "%" PRIu64 " there", a->added[i] - 1, i, s->was);
+	}
+}
+
+static uint64_t accesses(struct node *n, int fd)
+{
+	struct access *a = calloc(1, sizeof(*a));
+	uint64_t noticed = 0;
+	bool ending = false;
+
+	CHECK(a != NULL);
+	a->n = n;
+	for (int i = 0; i < NPROCS * SLOTS; i++) {
+		a->slot[i].to = i / SLOTS;
+		a->slot[i].one = 1;
+		a->slot[i].buf = malloc(AREA);
+		CHECK(a->slot[i].buf != NULL);
+	}
+	while (!closes(n->self) && access_step(a, ending)) {
+		ending = ending || told_to_stop(fd);
+		if (ending)
+			noticed = probe(n, noticed);
+	}
+	if (closes(n->self))
+		return 0;
+	access_check(a);
+	for (int i = 0; i < NPROCS * SLOTS; i++)
+		free(a->slot[i].buf);
+	free(a);
+	return noticed;
+}
+
 /* ---- Processes ----------------------------------------------------------- */
 
 /* Have the victim killed, or stopped, at its fault point. */
@@ -204,17 +390,25 @@ static int one_of_four(int fd, int host)
 {
 	int self = proc_index(), before, links;
 	uint64_t noticed;
+	struct fid_mr *mr = NULL;
 	struct node n;
+	void *mem;
 
 	setenv(ways[g_job.way].env, ways[g_job.way].value, 1);
 	if (self == VICTIM)
 		arm();
-	node_open(&n, self / 2 ? NODE_WAIT : 0);
+	node_open(&n, NODE_ONESIDED | (self / 2 ? NODE_WAIT : 0));
 	before = hosts_sockets();
+	if (ways[g_job.way].window == 0) {
+		mem = node_alloc(&n, NPROCS * PART);
+		memset(mem, 0, NPROCS * PART);
+		mr = node_reg(&n, mem, NPROCS * PART, KEY);
+	}
 	node_join(&n, fd);
 	if (!g_job.early)
 		all_connect(&n, fd);
-	noticed = messages(&n, fd);
+	noticed = ways[g_job.way].window != 0 ? messages(&n, fd) :
+		accesses(&n, fd);
 	if (self == VICTIM) {		/* its point is in the close */
 		fi_close(&n.ep->fid);
 		return 0;
@@ -229,6 +423,8 @@ static int one_of_four(int fd, int host)
 	       hosts_sockets() > before + 1 + 3 * links)
 		fi_cq_read(n.cq, NULL, 0);
 	node_report(&n, fd, 0);
+	if (mr != NULL)
+		FI(fi_close(&mr->fid));
 	node_close(&n);
 	return 0;
 }
@@ -337,7 +533,10 @@ static uint64_t run_job(void *arg)
 	for (int i = 0; i < NPROCS && !g_job.early; i++)
 		procs_send_word(p[i]->fd, 0);
 	for (;;) {
-		bool enough = DONE(VICTIM) >= (g_job.way == IDLE ? 20 * ENOUGH :
+		bool enough = g_job.role == RECEIVER &&
+			ways[g_job.way].window == 0 ?
+			DONE(0) >= ENOUGH && DONE(2) >= ENOUGH :
+			DONE(VICTIM) >= (g_job.way == IDLE ? 20 * ENOUGH :
 					 ENOUGH);
 
 		if (reached(p[VICTIM]))
@@ -364,12 +563,15 @@ static uint64_t run_job(void *arg)
 
 #define BIT(way)	(1u << (way))
 #define LONG		(BIT(STREAM) | BIT(DMA))
+#define ONE_SIDED	(BIT(ACCESS) | BIT(REQUEST))
 #define POINT(p)	HAL_FAULT_POINT_##p
 
 /* As UCX makes its connection: docs/roadmap.md, known mistakes. */
 #define UCX	"UCX 1.13 may end the survivor then"
 
-/* How a victim passes a point as sender and as receiver, or why none does. */
+/* How a fault point is reached: pass, and the ways in which a victim passes it
+ * that is the sender (or initiator), and the receiver (or target). Or why it is
+ * not tested. */
 struct point {
 	enum hal_fault_point point;
 	int pass;
@@ -394,23 +596,23 @@ static const struct point points[] = {
 	EARLY(ACCEPTED, 2, 0, BIT(SHORT)),
 	NOT(MAPPED, UCX),
 	/* packets */
-	AT(CLAIMED, 60, BIT(SHORT) | LONG, LONG),
-	AT(COPIED, 60, BIT(SHORT) | LONG, LONG),
-	AT(PUBLISHED, 61, BIT(SHORT) | LONG, LONG),
-	AT(CREDIT, 20, LONG, BIT(SHORT) | LONG),
-	AT(SPACE, 1, BIT(SHORT), 0),
+	AT(CLAIMED, 60, BIT(SHORT) | LONG | ONE_SIDED, LONG | ONE_SIDED),
+	AT(COPIED, 60, BIT(SHORT) | LONG | ONE_SIDED, LONG | ONE_SIDED),
+	AT(PUBLISHED, 61, BIT(SHORT) | LONG | ONE_SIDED, LONG | ONE_SIDED),
+	AT(CREDIT, 20, LONG | ONE_SIDED, BIT(SHORT) | LONG | ONE_SIDED),
+	AT(SPACE, 1, BIT(SHORT) | BIT(REQUEST), ONE_SIDED),
 	/* long messages */
 	AT(RTS_SENT, 2, LONG, 0),
 	AT(MATCHED, 2, 0, LONG),
 	AT(PIECE, 2, BIT(STREAM), 0),
 	AT(FIN, 2, 0, BIT(DMA)),
 	/* transfers by the HAL */
-	AT(DMA_HALF, 2, 0, BIT(DMA)),
-	NOT(INSIDE, "of one-sided operations"),
+	AT(DMA_HALF, 2, BIT(ACCESS), BIT(DMA)),
+	AT(INSIDE, 2, BIT(ACCESS), 0),
 	/* the close: of the endpoint, of its connections, of the backend */
-	AT(CLOSING, 1, BIT(SHORT) | BIT(STREAM),
+	AT(CLOSING, 1, BIT(SHORT) | BIT(STREAM) | BIT(ACCESS),
 	   BIT(SHORT) | BIT(STREAM)),
-	AT(CLOSING, 2, BIT(SHORT) | BIT(STREAM),
+	AT(CLOSING, 2, BIT(SHORT) | BIT(STREAM) | BIT(ACCESS),
 	   BIT(SHORT) | BIT(STREAM)),
 	AT(CLOSING, 3, BIT(SHORT), BIT(SHORT)),
 	/* connections that are closed and made again */
