@@ -351,6 +351,7 @@ ASAN_TESTS = \
 ASAN_MEMORY_TESTS = \
 	test/check/check-hal-emu.sh \
 	test/multi/test_kill \
+	test/multi/test_hosts_points \
 	test/multi/test_regs_points \
 	test/multi/test_revoke \
 	test/multi/test_death \
