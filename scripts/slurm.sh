@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# ./quickstart check-slurm [N]: jobs of Slurm on hosts that are network
+# namespaces (scripts/cluster.sh), with a slurmd and a host name each. MPICH is
+# that of the user: nothing is configured for Slurm.
+#
+# All of it runs in a mount namespace and a pid namespace of its own
+# (bare_apart): whatever ends this script, SIGKILL included, ends the daemons
+# and the jobs. There the folder SL_MADE is mounted on SL_ETC, so Slurm
+# reads its configuration at the default path, the paths of its sockets are
+# short enough wherever the tree is, and nothing outside the tree is written.
+# The folder has the configuration, sockets, logs and states of all daemons.
+
+SL_MADE=$BUILD/slurm
+SL_ETC=/etc/slurm		# of Debian's slurm-client
+SL_TASKS=4			# that a host is configured for
+SL_MOST=8			# hosts: the ranks of a test
+SL_PIDS=()			# the daemons, by the time of their start
+
+# slurm_name I : host I, from n09 on: two hosts are n[09-10] for Slurm
+slurm_name() { printf 'n%02d\n' $(($1 + 8)); }
+
+# slurm_names N : all hosts in brackets
+slurm_names() { printf 'n[09-%02d]\n' $(($1 + 8)); }
+
+# Prints why there can be no jobs of Slurm here; nothing if there can.
+slurm_refusal()
+{
+	local why p
+
+	why=$(hosts_refusal)
+	if [ -n "$why" ]; then
+		echo "$why"
+		return
+	fi
+	for p in munged slurmctld slurmd srun; do
+		if ! have "$p"; then
+			echo "no $p: apt-get install" \
+				"$(packages slurm | xargs)"
+			return
+		fi
+	done
+	if ! [ -d "$SL_ETC" ]; then
+		echo "no $SL_ETC: Slurm is not Debian's"
+	elif ! unshare --uts hostname n09 2>/dev/null; then
+		echo "no host names of namespaces (unshare --uts) here"
+	fi
+}
+
+# ---- Installation --------------------------------------------------------
+
+# slurm_quiet COMMAND... : without starting any daemon of a package. The
+# programs that start them do nothing in the mount namespace of COMMAND, and the
+# system is not changed. (Where systemd is, the packages enable their units for
+# the next start of the machine. Of those, only munge needs no configuration.)
+slurm_quiet()
+{
+	# shellcheck disable=SC2016 # the inner shell's dollars
+	unshare --mount --propagation private sh -c '
+		for f in /usr/sbin/invoke-rc.d /usr/bin/deb-systemd-invoke; do
+			[ ! -e "$f" ] || mount --bind /bin/true "$f" || exit
+		done
+		exec "$@"' sh "$@"
+}
+
+# ---- Daemons -------------------------------------------------------------
+
+# slurm_conf N
+slurm_conf()
+{
+	local i
+
+	cat <<-END
+	ClusterName=unimem
+	SlurmctldHost=$(slurm_name 1)($(cluster_address 1))
+	SlurmUser=root
+	AuthType=auth/munge
+	AuthInfo=socket=$SL_ETC/munge.socket
+	CredType=cred/munge
+	MpiDefault=none
+	ProctrackType=proctrack/linuxproc
+	TaskPlugin=task/none
+	JobAcctGatherType=jobacct_gather/none
+	AccountingStorageType=accounting_storage/none
+	SchedulerType=sched/builtin
+	SelectType=select/cons_tres
+	SelectTypeParameters=CR_CPU
+	SlurmdParameters=config_overrides
+	StateSaveLocation=$SL_ETC/state
+	SlurmdSpoolDir=$SL_ETC/spool.%n
+	SlurmctldPidFile=$SL_ETC/slurmctld.pid
+	SlurmdPidFile=$SL_ETC/slurmd.%n.pid
+	SlurmctldLogFile=$SL_ETC/slurmctld.log
+	SlurmdLogFile=$SL_ETC/slurmd.%n.log
+	ReturnToService=2
+	MessageTimeout=60
+	SlurmdTimeout=300
+	END
+	for ((i = 1; i <= $1; i++)); do
+		echo "NodeName=$(slurm_name "$i")" \
+			"NodeAddr=$(cluster_address "$i") CPUs=$SL_TASKS"
+	done
+	echo "PartitionName=all Nodes=$(slurm_names "$1") Default=YES" \
+		"OverSubscribe=NO"
+}
+
+# slurm_enter I COMMAND... : on host I, with the files of this namespace
+slurm_enter()
+{
+	local host=$1 address
+	address=$(cluster_address "$host")
+	shift
+
+	# shellcheck disable=SC2016 # the inner shell's dollars
+	exec nsenter -t "$(cluster_pid "$address")" --net \
+		unshare --uts --mount sh -c '
+			hostname "$1" && shift &&
+			mount -t sysfs sysfs /sys && exec "$@"' \
+		sh "$(slurm_name "$host")" "$@"
+}
+
+# slurm_daemon NAME COMMAND... : in the background; its output is in NAME.out
+slurm_daemon()
+{
+	local name=$1
+	shift
+
+	"$@" >"$SL_MADE/$name.out" 2>&1 </dev/null {CLUSTER_LIFE}>&- &
+	SL_PIDS+=($!)
+}
+
+# slurm_until WHAT COMMAND... : wait for at most a minute
+slurm_until()
+{
+	local what=$1 i
+	shift
+
+	for ((i = 0; i < 600; i++)); do
+		! "$@" || return 0
+		sleep 0.1
+		kill -0 "${SL_PIDS[@]}" || break
+	done
+	tail -n 20 "$SL_MADE"/*.log "$SL_MADE"/*.out
+	die "$what: a daemon has ended, or a minute is over"
+}
+
+slurm_idle() { [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = "$1" ]; }
+
+# The files of this namespace in place of the system's: Slurm's folder, and the
+# names of the hosts
+slurm_files()
+{
+	local i
+
+	rm -rf "$SL_MADE"
+	mkdir -p "$SL_MADE/state" "$SL_MADE/tmp"
+	chmod 755 "$SL_MADE"
+	cp /etc/hosts "$SL_MADE/hosts"
+	for ((i = 1; i <= $1; i++)); do
+		mkdir "$SL_MADE/spool.$(slurm_name "$i")"
+		echo "$(cluster_address "$i") $(slurm_name "$i")" \
+			>>"$SL_MADE/hosts"
+	done
+	slurm_conf "$1" >"$SL_MADE/slurm.conf"
+	# slurmd wants one of them; v1 needs no control group to start
+	echo CgroupPlugin=cgroup/v1 >"$SL_MADE/cgroup.conf"
+	(umask 077; head -c 64 /dev/urandom >"$SL_MADE/munge.key")
+	mount --bind "$SL_MADE" "$SL_ETC"
+	mount --bind "$SL_MADE/hosts" /etc/hosts
+}
+
+# slurm_start N : N hosts, and the daemons
+slurm_start()
+{
+	local i
+
+	slurm_files "$1"
+	TMPDIR=$SL_MADE/tmp cluster_start "$1"
+	slurm_daemon munged munged --foreground \
+		--key-file="$SL_ETC/munge.key" \
+		--socket="$SL_ETC/munge.socket" \
+		--pid-file="$SL_ETC/munged.pid" \
+		--seed-file="$SL_ETC/munged.seed" \
+		--log-file="$SL_ETC/munged.log"
+	slurm_until munged test -S "$SL_ETC/munge.socket"
+	slurm_daemon slurmctld slurm_enter 1 slurmctld -D
+	for ((i = 1; i <= $1; i++)); do
+		slurm_daemon "slurmd$i" slurm_enter "$i" slurmd -D \
+			-N "$(slurm_name "$i")"
+	done
+	slurm_until "hosts that are ready" slurm_on 1 \
+		"$TOP/scripts/step" slurm_idle "$1"
+}
+
+# The daemons of hosts, then munged
+slurm_stop()
+{
+	local i
+
+	for ((i = ${#SL_PIDS[@]} - 1; i >= 0; i--)); do
+		kill "${SL_PIDS[i]}" 2>/dev/null || :
+	done
+	for ((i = 0; i < 100; i++)); do
+		kill -0 "${SL_PIDS[@]}" 2>/dev/null || break
+		sleep 0.1
+	done
+	kill -KILL "${SL_PIDS[@]}" 2>/dev/null || :
+	wait
+	SL_PIDS=()
+}
+
+# slurm_on I COMMAND... : as slurm_enter, in the foreground
+slurm_on() { (slurm_enter "$@"); }
+
+# slurm_user COMMAND... : what a user types on the first host; it hangs after
+# two minutes
+slurm_user() { slurm_on 1 timeout -k 10 120 "$@"; }
+
+# ---- MPI -----------------------------------------------------------------
+
+# slurm_same FILE : the answer of one host
+slurm_same()
+{
+	cat "$1"
+	grep '^answer ' "$1" | cmp - "$SL_MADE/one"
+}
+
+# slurm_one : the answer of 8 ranks on one host, without Slurm
+slurm_one()
+{
+	env -u FI_UNIMEM_NET mpirun -n 8 "$HOSTS_MADE/answer" >"$SL_MADE/one"
+	grep -q '^answer .* 0$' "$SL_MADE/one"
+}
+
+slurm_srun()
+{
+	slurm_one
+	slurm_user srun --mpi=pmi2 -N "$SL_N" -n 8 "$HOSTS_MADE/answer" \
+		>"$SL_MADE/srun"
+	slurm_same "$SL_MADE/srun"
+}
+
+# Without --mpi=pmi2 each task is a job of one rank: docs/cluster.md says so.
+slurm_alone()
+{
+	slurm_user srun -N 2 -n 2 "$HOSTS_MADE/answer" >"$SL_MADE/alone"
+	[ "$(grep -c '^answer ' "$SL_MADE/alone")" -eq 2 ]
+}
+
+slurm_mpirun()
+{
+	slurm_user salloc -N "$SL_N" -n 8 mpirun -n 8 "$HOSTS_MADE/answer" \
+		>"$SL_MADE/mpirun"
+	slurm_same "$SL_MADE/mpirun"
+}
+
+# Both in a batch script
+slurm_batch()
+{
+	printf '#!/bin/sh\n%s\n%s\n' "mpirun -n 8 $HOSTS_MADE/answer" \
+		"srun --mpi=pmi2 -n 8 $HOSTS_MADE/answer" >"$SL_MADE/batch"
+	slurm_user sbatch -W -N "$SL_N" -n 8 -o "$SL_MADE/batch.out" \
+		"$SL_MADE/batch"
+	cat "$SL_MADE/batch.out"
+	grep '^answer ' "$SL_MADE/batch.out" |
+		cmp - <(cat "$SL_MADE/one" "$SL_MADE/one")
+}
+
+# The counters of the endpoints and of the cables, of a rank on each of two
+# hosts: each has the board of its host.
+slurm_carried()
+{
+	local before stats=$BUILD/demo/cluster-slurm f
+
+	before=("$(cluster_sent 1)" "$(cluster_sent 2)")
+	rm -rf "$stats"
+	mkdir -p "$stats"
+	FI_UNIMEM_STATS=$stats slurm_user srun --mpi=pmi2 -N 2 -n 2 \
+		-w "$(slurm_names 2)" "$BUILD/bench/unm_lat" -m 8,1M -t 0.02 |
+		tee "$LOGS/demo-cluster-slurm.log"
+	cluster_prove slurm "${before[@]}"
+	for f in "$stats"/*.stats; do
+		stat_of "$f" board
+	done | sort | xargs | grep -x "0 1"
+}
+
+# ---- The command ---------------------------------------------------------
+
+# slurm_tests N ; run by bare_apart
+slurm_tests()
+{
+	local v
+
+	mount -t proc proc /proc
+	# of a job of Slurm in which this runs
+	for v in "${!SLURM@}" "${!PMI@}"; do
+		unset "$v"
+	done
+	check_env
+	EXIT_HOOKS+=(slurm_stop cluster_stop)
+	hosts_build
+	slurm_start "$1"
+	slurm_on 1 sinfo
+	export SL_N=$1 FI_UNIMEM_NET=net0
+	smoke_one "srun --mpi=pmi2, the answer of one host" slurm_srun
+	smoke_one "the counters of endpoints and cables" slurm_carried
+	smoke_one "mpirun in an allocation" slurm_mpirun
+	smoke_one "a batch script" slurm_batch
+	smoke_one "srun without --mpi=pmi2" slurm_alone
+	smoke_end
+}
+
+slurm_install()
+{
+	local missing
+
+	have apt-get || return 0
+	packages_need cluster
+	mapfile -t missing < <(packages_missing slurm)
+	[ ${#missing[@]} -gt 0 ] || return 0
+	step packages-slurm "installing ${#missing[@]} packages (slurm)" \
+		"The test of Slurm is skipped without them." \
+		slurm_quiet "$BASH" "$TOP/scripts/step" packages_install "" \
+		"${missing[@]}"
+}
+
+slurm_command()
+{
+	local n=${1:-2} why
+
+	if ! [[ $n =~ ^[0-9]$ ]] || [ "$n" -lt 2 ] || [ "$n" -gt "$SL_MOST" ]
+	then
+		die "check-slurm $n: from 2 to $SL_MOST hosts"
+	fi
+	EXIT_HOOKS+=(check_broken)
+	why=$(cluster_refusal)
+	if [ -z "$why" ] || [ "$(id -u)" -eq 0 ]; then
+		build_all
+		(slurm_install) || warn "Slurm cannot be installed"
+		why=$(slurm_refusal)
+	fi
+	if [ -n "$why" ]; then
+		say "SKIPPED: slurm/jobs ($why)"
+		skip_suite slurm "$why"
+	else
+		suite slurm "jobs of Slurm on $n hosts" count_line \
+			bare_apart slurm_tests "$n"
+	fi
+	conclude || [ "$FAILED" -eq 0 ]
+}
