@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # ./quickstart check-slurm [N]: jobs of Slurm on hosts that are network
-# namespaces (scripts/cluster.sh), with a slurmd and a host name each. MPICH is
-# that of the user: nothing is configured for Slurm.
+# namespaces (scripts/cluster.sh), with a slurmd and a host name each. MPICH and
+# GSAS are those of the user: nothing is configured for Slurm.
 #
 # All of it runs in a mount namespace and a pid namespace of its own
 # (bare_apart): whatever ends this script, SIGKILL included, ends the daemons
@@ -164,7 +164,12 @@ slurm_files()
 	slurm_conf "$1" >"$SL_MADE/slurm.conf"
 	# slurmd wants one of them; v1 needs no control group to start
 	echo CgroupPlugin=cgroup/v1 >"$SL_MADE/cgroup.conf"
-	(umask 077; head -c 64 /dev/urandom >"$SL_MADE/munge.key")
+	(
+		umask 077
+		head -c 64 /dev/urandom >"$SL_MADE/munge.key"
+		head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' \
+			>"$SL_MADE/unimem.key"
+	)
 	mount --bind "$SL_MADE" "$SL_ETC"
 	mount --bind "$SL_MADE/hosts" /etc/hosts
 }
@@ -215,6 +220,12 @@ slurm_on() { (slurm_enter "$@"); }
 # slurm_user COMMAND... : what a user types on the first host; it hangs after
 # two minutes
 slurm_user() { slurm_on 1 timeout -k 10 120 "$@"; }
+
+# slurm_in FUNCTION ARGS... : one of this file, in an allocation of all hosts
+slurm_in()
+{
+	slurm_user salloc -N "$SL_N" -n 8 "$BASH" "$TOP/scripts/step" "$@"
+}
 
 # ---- MPI -----------------------------------------------------------------
 
@@ -284,14 +295,145 @@ slurm_carried()
 	done | sort | xargs | grep -x "0 1"
 }
 
+# The variables by which GSAS recognises a step of Slurm whose slurmstepd is
+# hidden (gsas_launcher.c)
+slurm_variables()
+{
+	# shellcheck disable=SC2016 # the task's shell
+	slurm_user srun --mpi=pmi2 -N 2 -n 4 sh -c '
+		echo "$PMI_JOBID $PMI_RANK: \
+$SLURM_JOB_ID.$SLURM_STEP_ID $SLURM_PROCID"' |
+		tee "$SL_MADE/variables"
+	[ "$(grep -cE '^([0-9]+\.[0-9]+ [0-9]+): \1$' \
+		"$SL_MADE/variables")" -eq 4 ]
+}
+
+# ---- GSAS ----------------------------------------------------------------
+
+SL_HALO=$OBJ/gsas/examples/halo
+
+# slurm_right COMMAND... : the members found each other, and computed the same
+# as one process
+slurm_right()
+{
+	"$@" | tee /dev/stderr | grep '^[0-9]* members, .* 0 wrong$'
+}
+
+# The tasks of one host, by each launcher. The service starts by itself.
+slurm_gsas()
+{
+	unset GSAS_JOB
+	slurm_right slurm_user srun -N 1 -n 4 "$SL_HALO"
+	slurm_right slurm_user srun --mpi=pmi2 -N 1 -n 4 "$SL_HALO"
+	slurm_right slurm_user salloc -N 1 -n 4 mpirun -n 4 "$SL_HALO"
+}
+
+SL_NOBODY=(setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups)
+
+# Prints why no program of this tree can be run by an ordinary user.
+slurm_nobody_refusal()
+{
+	local p
+
+	for p in "$SL_HALO" "$PREFIX/bin/gsasd"; do
+		"${SL_NOBODY[@]}" test -x "$p" 2>/dev/null || {
+			echo "an ordinary user cannot run ${p#"$TOP"/}"
+			return
+		}
+	done
+}
+
+# A user who does not see slurmstepd: the variables of PMI decide, or only those
+# of Slurm are there.
+slurm_nobody()
+{
+	local as=("${SL_NOBODY[@]}")
+
+	unset GSAS_JOB FI_UNIMEM_NET FI_UNIMEM_NET_KEY
+	slurm_user "${as[@]}" srun -N 1 -n 1 ps -e -o comm= >"$SL_MADE/seen"
+	cat "$SL_MADE/seen"
+	! grep slurmstepd "$SL_MADE/seen"
+	slurm_right slurm_user "${as[@]}" srun -N 1 -n 4 "$SL_HALO"
+	slurm_right slurm_user "${as[@]}" srun --mpi=pmi2 -N 1 -n 4 "$SL_HALO"
+}
+
+# slurm_served N OF : so many of these boards have a service; wait 40 s for it.
+# gsasctl is a client: asked more often than once a second (gsasd --linger), a
+# service that started by itself would not end.
+slurm_served()
+{
+	local i
+
+	for ((i = 0; i < 20; i++)); do
+		gsasctl boards >"$SL_MADE/boards" || :
+		! grep -qx "$1 of $2 boards have a service" \
+			"$SL_MADE/boards" || break
+		sleep 2
+	done
+	cat "$SL_MADE/boards"
+	[ "$i" -lt 20 ]
+}
+
+# slurm_hosted COMMAND... : while each host of this allocation has services.
+# One that started by itself for the step before ends first: gsasd does not
+# replace it.
+slurm_hosted()
+{
+	local n=$((SL_N * ${FI_UNIMEM_BOARDS:-1})) rc=0 services
+
+	slurm_served 0 "$n"
+	srun --overlap -N "$SL_N" -n "$SL_N" --ntasks-per-node=1 \
+		gsasd --all &
+	services=$!
+	slurm_served "$n" "$n"
+	"$BASH" "$TOP/scripts/step" "$@" || rc=$?
+	kill "$services"
+	wait "$services" || :
+	return "$rc"
+}
+
+# Tasks on all hosts; mpirun needs a key for them
+slurm_members()
+{
+	local key
+
+	unset GSAS_JOB
+	slurm_right srun --overlap -N "$SL_N" -n 8 "$SL_HALO"
+	slurm_right srun --overlap --mpi=pmi2 -N "$SL_N" -n 8 "$SL_HALO"
+	key=$(gsasctl new-job)
+	slurm_right env "$key" mpirun -n 8 "$SL_HALO"
+}
+
+# The boards are those of the hosts in SLURM_JOB_NODELIST, in brackets, seen
+# from a task on each host
+slurm_listed()
+{
+	local i host
+
+	echo "SLURM_JOB_NODELIST=$SLURM_JOB_NODELIST"
+	[ "$SLURM_JOB_NODELIST" = "$(slurm_names "$SL_N")" ]
+	for ((i = 0; i < 2 * SL_N; i++)); do
+		echo "$i $(slurm_name $((i / 2 + 1)))"
+	done >"$SL_MADE/want"
+	for host in $(scontrol show hostnames); do
+		srun --overlap -N 1 -n 1 -w "$host" gsasctl boards |
+			awk '$1 ~ /^[0-9]+$/ && $2 != "of" { print $1, $NF }' |
+			diff "$SL_MADE/want" -
+	done
+}
+
+slurm_gsas_hosts() { slurm_in slurm_hosted slurm_members; }
+slurm_list() { FI_UNIMEM_BOARDS=2 slurm_in slurm_hosted slurm_listed; }
+
 # ---- The command ---------------------------------------------------------
 
 # slurm_tests N ; run by bare_apart
 slurm_tests()
 {
-	local v
+	local v why
 
-	mount -t proc proc /proc
+	# an ordinary user does not see the processes of slurmd (root)
+	mount -t proc -o hidepid=2 proc /proc
 	# of a job of Slurm in which this runs
 	for v in "${!SLURM@}" "${!PMI@}"; do
 		unset "$v"
@@ -302,11 +444,24 @@ slurm_tests()
 	slurm_start "$1"
 	slurm_on 1 sinfo
 	export SL_N=$1 FI_UNIMEM_NET=net0
+	export FI_UNIMEM_NET_KEY=$SL_MADE/unimem.key
 	smoke_one "srun --mpi=pmi2, the answer of one host" slurm_srun
 	smoke_one "the counters of endpoints and cables" slurm_carried
 	smoke_one "mpirun in an allocation" slurm_mpirun
 	smoke_one "a batch script" slurm_batch
 	smoke_one "srun without --mpi=pmi2" slurm_alone
+	smoke_one "variables of Slurm and PMI" slurm_variables
+	smoke_one "GSAS, tasks of one host" slurm_gsas
+	why=$(slurm_nobody_refusal)
+	if [ -z "$why" ]; then
+		smoke_one "GSAS, a user who does not see slurmstepd" \
+			slurm_nobody
+	else
+		SMOKE_SKIPPED=$((SMOKE_SKIPPED + 1))
+		say "SKIPPED: slurm/nobody ($why)"
+	fi
+	smoke_one "GSAS, tasks of $1 hosts" slurm_gsas_hosts
+	smoke_one "the list of hosts" slurm_list
 	smoke_end
 }
 
@@ -343,6 +498,9 @@ slurm_command()
 		say "SKIPPED: slurm/jobs ($why)"
 		skip_suite slurm "$why"
 	else
+		step slurm-programs "building the example of GSAS" \
+			"make -C build/obj gsas/examples/halo shows why." \
+			make -s -C "$OBJ" gsas/examples/halo
 		suite slurm "jobs of Slurm on $n hosts" count_line \
 			bare_apart slurm_tests "$n"
 	fi
