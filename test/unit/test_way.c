@@ -152,6 +152,35 @@ static void test_a_faster_way_is_noticed(void **state)
 	assert_in_range(ns, 1, 3 * (uint64_t)UNM_WAY_WAIT_NS);
 }
 
+/* One way was slow at first, and is not any more: the first trial that shows it
+ * decides, whatever was measured before. */
+static void test_one_trial_decides(void **state)
+{
+	enum { WINDOW = 64 };
+	struct unm_way w = { .gap = 0 };
+	int streams = 0;
+
+	windows(&w, 200, WINDOW, 9000, 2000);
+	assert_true(unm_way_attach_wins(&w));
+	while (unm_way_attach_wins(&w))
+		streams += windows(&w, 1, WINDOW, 1000, 2000) == WINDOW * 1000;
+	/* the trial, and the burst whose begin ends it */
+	assert_int_equal(streams, 2);
+}
+
+/* The fastest of the first bursts counts. */
+static void test_slow_first_bursts(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+
+	windows(&w, 1, 4, 90000, 2000);
+	windows(&w, 1, 4, 90000, 2000);
+	windows(&w, 1, 4, 1000, 2000);
+	windows(&w, 1, 4, 1000, 2000);
+	unm_way_choose(&w, LEN, false);
+	assert_false(unm_way_attach_wins(&w));
+}
+
 /* Some bursts of the faster way are disturbed, so that the slower way seems to
  * be the faster one: the mistake does not last for a long pause. */
 static void test_a_mistake_is_short(void **state)
@@ -342,6 +371,8 @@ UNIT_MAIN(
 	cmocka_unit_test(test_trials_cost_little_with_noise),
 	cmocka_unit_test(test_a_slower_way_ends_the_pause),
 	cmocka_unit_test(test_a_faster_way_is_noticed),
+	cmocka_unit_test(test_one_trial_decides),
+	cmocka_unit_test(test_slow_first_bursts),
 	cmocka_unit_test(test_a_mistake_is_short),
 	cmocka_unit_test(test_trials_without_a_measurement),
 	cmocka_unit_test(test_a_change_is_noticed),

@@ -181,7 +181,10 @@ static inline enum unm_way_how unm_way_next(struct unm_way *w)
  * Add the burst's measurements to the average of its way. The average follows a
  * slower burst slowly, because it may be an exception (the process lost its
  * processor, or its memory was touched for the first time), and a faster burst
- * quickly, because the slower way is rarely tried.
+ * quickly, because the slower way is rarely tried. A trial that is faster
+ * replaces the average: what was measured before is old, and a peer's first
+ * streams are slow, because their receive space is small and fresh. So do the
+ * first bursts, of which the fastest counts.
  */
 static inline void unm_way_average(struct unm_way *w)
 {
@@ -202,6 +205,8 @@ static inline void unm_way_average(struct unm_way *w)
 	}
 	if (ps > 2 * (uint64_t)*cost)
 		ps = 2 * (uint64_t)*cost;
+	if (ps < *cost && (w->trial || w->gap < UNM_WAY_GAP_MIN))
+		*cost = (uint32_t)ps;
 	*cost = 1 + (uint32_t)(ps < *cost ? (*cost + ps) / 2 :
 			       (7 * (uint64_t)*cost + ps) / 8);
 	if (unm_way_attach_wins(w) != won && w->gap > UNM_WAY_GAP_MIN) {
