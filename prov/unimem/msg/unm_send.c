@@ -33,6 +33,8 @@
 #define UNM_STREAM_WAIT	16	/* extents that become free before such a short
 				 * piece is sent */
 #define UNM_STREAM_BURST 16	/* pieces per call of unm_send_progress() */
+#define UNM_STREAM_GROWS 4	/* longest piece of a stream, in shortest ones,
+				 * and the receive space for it, in pieces */
 #define UNM_BACKLOG_POLLS 64	/* one of so many calls tries a send although
 				 * the peer has released nothing */
 
@@ -607,6 +609,29 @@ static uint32_t unm_stream_space(struct unm_peer *peer, struct unm_tx_op *op,
 	return off;
 }
 
+/*
+ * The length of the next piece of a stream. The receiver begins when the first
+ * piece is there, and ends a piece after the sender: so the first and the last
+ * ones are short. Each piece costs the two sides transfers of cache lines,
+ * which may take longer than the bytes of a short one: so those in between are
+ * longer. The ring takes several of them.
+ */
+static uint64_t unm_stream_piece(const struct unm_peer *peer,
+				 const struct unm_tx_op *op)
+{
+	uint64_t left = op->wanted - op->sent;
+	uint64_t end = op->sent < left ? op->sent : left;
+	uint64_t len = peer->ep->piece_max, most = len * UNM_STREAM_GROWS;
+
+	if (peer->space == NULL)
+		most = 0;
+	else if (most > peer->space->bytes / UNM_STREAM_GROWS)
+		most = peer->space->bytes / UNM_STREAM_GROWS;
+	while (2 * len <= most && 4 * len <= end)
+		len *= 2;
+	return left < len ? left : len;
+}
+
 /* Send up to UNM_STREAM_BURST pieces of a stream, while the receive space has
  * free space. Returns the number of pieces sent. */
 static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
@@ -617,9 +642,7 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 		return unm_stream_refuse(peer, op);
 	while (op->sent < op->wanted && done < UNM_STREAM_BURST &&
 	       hal_tx_free(peer->hp)) {
-		uint64_t left = op->wanted - op->sent;
-		uint32_t len = left < peer->ep->piece_max ? left :
-			peer->ep->piece_max;
+		uint32_t len = (uint32_t)unm_stream_piece(peer, op);
 		uint32_t off = unm_stream_space(peer, op, &len);
 		uint64_t w[2] = { op->peer_token };
 
