@@ -92,6 +92,31 @@ static void test_every_length(void **state)
 	ep_pair_close(&p);
 }
 
+/* The receiver has nothing else to copy: short pieces. It is busy: the first
+ * one, and the rest. */
+static void test_few_pieces_for_a_busy_receiver(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	char *out = ep_alloc(4 * PIECE), *in = ep_alloc(4 * PIECE);
+	struct hal_peer *hp;
+	uint64_t sent;
+
+	unit_needs(allow(&p));
+	hp = inside(p.a)->peer_of[p.ab]->hp;
+	for (int busy = 0; busy < 2; busy++) {
+		sent = hal_tx_sent(hp);
+		EP_OK(fi_send(p.a->ep, out, 4 * PIECE, NULL, p.ab, out));
+		assert_int_equal(hal_tx_sent(hp) - sent, busy ? 2 : 4);
+	}
+	for (int i = 0; i < 2; i++) {
+		EP_OK(fi_recv(p.b->ep, in, 4 * PIECE, NULL, p.ba, in));
+		assert_int_equal(ep_received(p.b, in).len, 4 * PIECE);
+		ep_sent(p.a, out);
+	}
+	assert_int_equal(inside(p.a)->stats->tx_long, 2);
+	ep_pair_close(&p);
+}
+
 /* The send is complete when the call returns, so that the buffer may change. */
 static void test_the_buffer_is_free_at_once(void **state)
 {
@@ -647,6 +672,7 @@ static void test_wrong_pieces_are_refused(void **state)
 
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_every_length),
+	EP_TEST_INSIDE(test_few_pieces_for_a_busy_receiver),
 	EP_TEST_INSIDE(test_the_buffer_is_free_at_once),
 	EP_TEST_INSIDE(test_else_by_rendezvous),
 	EP_TEST_INSIDE(test_measured),

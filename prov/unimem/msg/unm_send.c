@@ -216,18 +216,23 @@ static bool unm_long_now(struct unm_peer *peer, const struct unm_send *s)
 		unm_mem_find(ep->domain, s->iov[0].iov_base, s->len) == NULL;
 }
 
-/* Send a message of which unm_long_now() is true. */
+/* Send a message of which unm_long_now() is true. Short pieces let both sides
+ * copy at once. A receiver that has earlier messages to copy is busy anyway:
+ * all after the first piece, which is no longer than an eager message, is one.
+ */
 static void unm_send_long(struct unm_peer *peer, const struct unm_send *s)
 {
 	uint32_t off = unm_peer_find_space(peer, s->len), len;
 	uint64_t w[UNM_SEND_EAGER_WORDS + 1];
 	uint64_t head = unm_msg_head(s, UNM_WIRE_LONG, 0);
 	unsigned n = unm_lead_words(s, w);
+	bool busy = peer->space->head != peer->space->tail;
 
 	w[n++] = s->len;
 	for (uint64_t at = 0; at < s->len; at += len) {
-		len = s->len - at < peer->ep->piece_max ? s->len - at :
-			peer->ep->piece_max;
+		len = s->len - at;
+		if ((at == 0 || !busy) && len > peer->ep->piece_max)
+			len = peer->ep->piece_max;
 		unm_peer_put(peer, off + at, s->iov, s->count, at, len);
 		hal_space_barrier(peer->hp);
 		HAL_FAULT_POINT(HAL_FAULT_POINT_PIECE);
