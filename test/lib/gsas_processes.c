@@ -261,11 +261,18 @@ static int run_role(int fd, void *arg)
 	return 1;
 }
 
-struct proc *role_start(const char *role, int index, const char *const *env)
+struct proc *role_restart(struct proc *p, const char *role, int index,
+			  const char *const *env)
 {
 	struct role r = { role, index };
 
-	return proc_start(run_role, &r, env);
+	return p == NULL ? proc_start(run_role, &r, env) :
+			   proc_restart(p, run_role, &r, env);
+}
+
+struct proc *role_start(const char *role, int index, const char *const *env)
+{
+	return role_restart(NULL, role, index, env);
 }
 
 /* ---- Bare clients -------------------------------------------------------- */

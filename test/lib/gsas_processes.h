@@ -81,6 +81,9 @@ void role_share(size_t bytes);
 void role_new_job(void);
 /* Start a role as a child of the director; env as for proc_start(). */
 struct proc *role_start(const char *role, int index, const char *const *env);
+/* Start a role in the place of p, which has ended; NULL: as role_start(). */
+struct proc *role_restart(struct proc *p, const char *role, int index,
+			  const char *const *env);
 
 /* ---- Clients without libgsas --------------------------------------------- */
 

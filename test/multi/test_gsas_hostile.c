@@ -232,11 +232,11 @@ static void set_clock(void)
 }
 
 /* It may die of this, or hang: then the clock ends it. */
-static int hostile(int fd, void *arg)
+static int hostile(int fd, int self)
 {
 	struct range range[RANGES];
 	struct holdings h;
-	uint64_t seed = *(uint64_t *)arg;
+	uint64_t seed = (uint64_t)self;
 	struct rlimit none = { 0, 0 };
 	int n;
 
@@ -318,13 +318,11 @@ static void storm(uint64_t seed, bool joined, bool deaf)
 	bare_close(&r);
 }
 
-static int stormy(int fd, void *arg)
+static int stormy(int fd, int self)
 {
-	uint64_t seed = *(uint64_t *)arg;
-
 	(void)fd;
 	for (int i = 0; i < 4; i++)
-		storm(seed + (uint64_t)i, i & 1, i & 2);
+		storm((uint64_t)self + (uint64_t)i, i & 1, i & 2);
 	return 0;
 }
 
@@ -360,14 +358,13 @@ static void end(struct proc *service, struct proc *p[VICTIMS])
 		   shared()->done[0] + shared()->done[1]);
 }
 
-/* Another process of the hostile job; its end, whatever that is. */
-static void attack(struct proc **p, proc_fn fn, uint64_t seed,
+/* Another process, of a job of its own, so that its memory is an orphan when it
+ * has ended; its end, whatever that is. */
+static void attack(struct proc **p, const char *role, int seed,
 		   struct proc *service)
 {
-	if (*p == NULL)
-		*p = proc_start(fn, &seed, board_env(seed % 2));
-	else
-		proc_restart(*p, fn, &seed, board_env(seed % 2));
+	role_new_job();
+	*p = role_restart(*p, role, seed, board_env(seed % 2));
 	while (!proc_ended(*p, 10))
 		CHECK_MSG(!proc_ended(service, 0), "gsasd ended");
 }
@@ -376,19 +373,20 @@ static void filled_memory(void)
 {
 	uint64_t rounds = (uint64_t)procs_number("UNM_TEST_ROUNDS", 2000);
 	struct proc *service, *victims[VICTIMS], *p = NULL;
-	uint64_t life = 0, died = 0, failed = 0;
+	uint64_t died = 0, failed = 0;
+	int life = 0;
 
 	begin(&service, victims);
 	while (shared()->filled < rounds) {
 		uint64_t before = shared()->filled;
 
-		attack(&p, hostile, life++, service);
+		attack(&p, "hostile", life++, service);
 		died += WIFSIGNALED(p->status) != 0;
 		/* nothing was done: it found nothing to write */
 		CHECK(shared()->filled > before);
 		failed += !WIFSIGNALED(p->status) && p->status != 0;
 	}
-	procs_note("%" PRIu64 " rounds by %" PRIu64 " processes, of which %"
+	procs_note("%" PRIu64 " rounds by %d processes, of which %"
 		   PRIu64 " died of it and %" PRIu64 " gave up",
 		   (uint64_t)shared()->filled, life, died, failed);
 	end(service, victims);
@@ -399,8 +397,8 @@ static void nonsense(void)
 	struct proc *service, *victims[VICTIMS], *p = NULL;
 
 	begin(&service, victims);
-	for (uint64_t i = 0; i < 10; i++) {
-		attack(&p, stormy, 100 * i, service);
+	for (int i = 0; i < 10; i++) {
+		attack(&p, "stormy", 100 * i, service);
 		CHECK_MSG(p->status == 0, "status %d", p->status);
 	}
 	CHECK(shared()->answers > 1000);
@@ -415,10 +413,12 @@ static const struct procs_case cases[] = {
 
 static const struct gsas_role roles[] = {
 	{ "victim", victim },
+	{ "hostile", hostile },
+	{ "stormy", stormy },
 };
 
 int main(int argc, char **argv)
 {
-	role_main(argc, argv, roles, 1);
+	role_main(argc, argv, roles, sizeof(roles) / sizeof(roles[0]));
 	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
