@@ -151,17 +151,18 @@ static void false_empty(uint64_t w[2])
 
 static void false_status(uint64_t w[2])
 {
-	void (*answered)(void) = lie.answered;
+	void (**once)(void), (*call)(void);
 
 	if (lie.pif_status != 0 && !(w[0] & HAL_PIF_PEND))
 		w[0] = lie.pif_status & HAL_PIF_STATUS_MASK;
 	w[0] |= lie.pif_or;
 	if (lie.pending)
 		w[0] |= HAL_PIF_PEND;
-	if (answered == NULL || w[0] & HAL_PIF_PEND)
-		return;
-	lie.answered = NULL;
-	answered();
+	once = w[0] & HAL_PIF_PEND ? &lie.pended : &lie.answered;
+	call = *once;
+	*once = NULL;
+	if (call != NULL)
+		call();
 }
 
 static void shim_read128(const struct hal_mmio_map *map, uint32_t off,

@@ -52,6 +52,8 @@ extern struct lie {
 					 * reports */
 	uint32_t btt_bits;		/* width of the engine's length field */
 	bool pending;			/* each packet stays pending */
+	void (*pended)(void);		/* called once, after the status of a
+					 * packet was read that is pending */
 	int boards;			/* boards of the model; 0: two */
 	const char *sim;		/* FI_UNIMEM_SIM; NULL: unchanged */
 	bool note;			/* record accesses in order[] */

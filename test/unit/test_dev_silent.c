@@ -485,6 +485,31 @@ static void echo_without_an_answer(void **state)
 	assert_non_null(strstr(said, "PID_CONF"));
 }
 
+static void stopped_for_long(void)
+{
+	lie.pending = false;
+	usleep(60 * 1000);
+}
+
+/* A process is stopped after it has read the status of a packet and before it
+ * reads the clock. The answer has come meanwhile, so the packet is not late. */
+static void answer_while_stopped(void **state)
+{
+	struct pair p = pair_with_ack("world=131,fifo=64");
+	struct dev_if *dif = dev_if(p.a);
+
+	lie.pending = true;
+	assert_int_equal(send_word(p.ab, 3), 0);
+	assert_false(dev_pif_idle(dif, 1));
+	lie.pended = stopped_for_long;
+	assert_true(dev_pif_idle(dif, 1));
+	assert_null(lie.pended);
+	assert_false(dev_peer(p.ab)->p.dead);
+	assert_true(until(&p, next_is(p.ba, 3)));
+	assert_int_equal(lines, 0);
+	unpair(&p);
+}
+
 /* No echo has an answer or arrives: after a few, the peers end, and the log
  * has one line about the first echo and one about the end. */
 static void echoes_without_an_answer(void **state)
@@ -662,6 +687,7 @@ UNIT_MAIN(
 	DEV_TEST(echo_is_illegal),
 	DEV_TEST(echo_without_an_answer),
 	DEV_TEST(echoes_without_an_answer),
+	DEV_TEST(answer_while_stopped),
 	DEV_TEST(empty_pattern_is_learnt),
 	DEV_TEST(packets_while_it_is_learnt),
 	DEV_TEST(never_empty),

@@ -251,12 +251,12 @@ static bool pif_waits(struct dev_if *dif)
 	return now - dif->pif_since <= PEND_MAX;
 }
 
-bool dev_pif_idle(struct dev_if *dif, unsigned polls)
+/* Is the packet that the packetizer holds not pending any more? Reads the
+ * status up to polls times and records the packet's result. */
+static bool pif_answered(struct dev_if *dif, unsigned polls)
 {
 	uint64_t status[2];
 
-	if (dif->pif_holds == DEV_PIF_FREE)
-		return true;
 	while (polls-- != 0) {
 		dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
 		if (status[0] & HAL_PIF_PEND)
@@ -265,8 +265,19 @@ bool dev_pif_idle(struct dev_if *dif, unsigned polls)
 		pif_settle(dif, status[0] & HAL_PIF_STATUS_MASK);
 		return true;
 	}
+	return false;
+}
+
+bool dev_pif_idle(struct dev_if *dif, unsigned polls)
+{
+	if (dif->pif_holds == DEV_PIF_FREE || pif_answered(dif, polls))
+		return true;
 	if (pif_waits(dif))
 		return false;
+	/* This thread may have been stopped after it read the status and
+	 * before it read the clock, and the answer came meanwhile. */
+	if (pif_answered(dif, 1))
+		return true;
 	pif_stuck(dif);
 	return dif->pif_holds == DEV_PIF_FREE;
 }
