@@ -8,7 +8,7 @@
 # (bare_apart): whatever ends this script, SIGKILL included, ends the daemons
 # and the jobs. There the folder SL_MADE is mounted on SL_ETC, so Slurm
 # reads its configuration at the default path, the paths of its sockets are
-# short enough wherever the tree is, and nothing outside the tree is written.
+# short enough wherever the tree is, and the daemons write into the tree only.
 # The folder has the configuration, sockets, logs and states of all daemons.
 
 SL_MADE=$BUILD/slurm
@@ -49,15 +49,15 @@ slurm_refusal()
 
 # ---- Installation --------------------------------------------------------
 
-# slurm_quiet COMMAND... : without starting any daemon of a package. The
-# programs that start them do nothing in the mount namespace of COMMAND, and the
-# system is not changed. (Where systemd is, the packages enable their units for
-# the next start of the machine. Of those, only munge needs no configuration.)
+# slurm_quiet COMMAND... : without starting any daemon of a package, now or when
+# the machine starts. The programs that start them, and those that enable their
+# units and scripts, do nothing in the mount namespace of COMMAND.
 slurm_quiet()
 {
 	# shellcheck disable=SC2016 # the inner shell's dollars
 	unshare --mount --propagation private sh -c '
-		for f in /usr/sbin/invoke-rc.d /usr/bin/deb-systemd-invoke; do
+		for f in /usr/sbin/invoke-rc.d /usr/bin/deb-systemd-invoke \
+			/usr/sbin/update-rc.d /usr/bin/deb-systemd-helper; do
 			[ ! -e "$f" ] || mount --bind /bin/true "$f" || exit
 		done
 		exec "$@"' sh "$@"
@@ -129,22 +129,34 @@ slurm_daemon()
 	SL_PIDS+=($!)
 }
 
-# slurm_until WHAT COMMAND... : wait for at most a minute
+# Does each daemon run?
+slurm_run()
+{
+	local pid
+
+	for pid in "${SL_PIDS[@]}"; do
+		kill -0 "$pid" 2>/dev/null || return
+	done
+}
+
+# slurm_until WHAT COMMAND... : wait, for about a minute at most
 slurm_until()
 {
-	local what=$1 i
+	local what=$1 end=$((SECONDS + 60))
 	shift
 
-	for ((i = 0; i < 600; i++)); do
+	while slurm_run && [ "$SECONDS" -lt "$end" ]; do
 		! "$@" || return 0
 		sleep 0.1
-		kill -0 "${SL_PIDS[@]}" || break
 	done
 	tail -n 20 "$SL_MADE"/*.log "$SL_MADE"/*.out
 	die "$what: a daemon has ended, or a minute is over"
 }
 
-slurm_idle() { [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = "$1" ]; }
+slurm_idle()
+{
+	[ "$(timeout 5 sinfo -h -t idle -o %D 2>/dev/null)" = "$1" ]
+}
 
 # The files of this namespace in place of the system's: Slurm's folder, and the
 # names of the hosts
@@ -245,7 +257,6 @@ slurm_one()
 
 slurm_srun()
 {
-	slurm_one
 	slurm_user srun --mpi=pmi2 -N "$SL_N" -n 8 "$HOSTS_MADE/answer" \
 		>"$SL_MADE/srun"
 	slurm_same "$SL_MADE/srun"
@@ -352,7 +363,10 @@ slurm_nobody()
 	unset GSAS_JOB FI_UNIMEM_NET FI_UNIMEM_NET_KEY
 	slurm_user "${as[@]}" srun -N 1 -n 1 ps -e -o comm= >"$SL_MADE/seen"
 	cat "$SL_MADE/seen"
-	! grep slurmstepd "$SL_MADE/seen"
+	[ -s "$SL_MADE/seen" ]
+	if grep slurmstepd "$SL_MADE/seen"; then
+		return 1
+	fi
 	slurm_right slurm_user "${as[@]}" srun -N 1 -n 4 "$SL_HALO"
 	slurm_right slurm_user "${as[@]}" srun --mpi=pmi2 -N 1 -n 4 "$SL_HALO"
 }
@@ -385,8 +399,11 @@ slurm_hosted()
 	srun --overlap -N "$SL_N" -n "$SL_N" --ntasks-per-node=1 \
 		gsasd --all &
 	services=$!
-	slurm_served "$n" "$n"
-	"$BASH" "$TOP/scripts/step" "$@" || rc=$?
+	if slurm_served "$n" "$n"; then
+		"$BASH" "$TOP/scripts/step" "$@" || rc=$?
+	else
+		rc=1
+	fi
 	kill "$services"
 	wait "$services" || :
 	return "$rc"
@@ -435,7 +452,8 @@ slurm_tests()
 	# an ordinary user does not see the processes of slurmd (root)
 	mount -t proc -o hidepid=2 proc /proc
 	# of a job of Slurm in which this runs
-	for v in "${!SLURM@}" "${!PMI@}"; do
+	for v in "${!SLURM@}" "${!PMI@}" "${!SALLOC@}" "${!SBATCH@}" \
+		"${!SRUN@}"; do
 		unset "$v"
 	done
 	check_env
@@ -445,6 +463,7 @@ slurm_tests()
 	slurm_on 1 sinfo
 	export SL_N=$1 FI_UNIMEM_NET=net0
 	export FI_UNIMEM_NET_KEY=$SL_MADE/unimem.key
+	slurm_one
 	smoke_one "srun --mpi=pmi2, the answer of one host" slurm_srun
 	smoke_one "the counters of endpoints and cables" slurm_carried
 	smoke_one "mpirun in an allocation" slurm_mpirun
