@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "hal/hal_log.h"
+#include "hal/net/hal_net_send.h"
 #include "lib/net_pair.h"
 
 #define SENT_MAX	64
@@ -309,6 +310,32 @@ static void is_dropped(const void *frame, size_t len)
 	assert_null(hal_rx_peek(b->peer, &head));
 }
 
+/* A frame is full of stores to the last byte. A record without data is in the
+ * next one, not beyond the end of this one. */
+static void test_full_frame(void **state)
+{
+	static uint8_t data[NET_FRAME_MAX];
+	const volatile uint8_t *last;
+	struct net_peer *peer;
+	uint32_t len;
+
+	net_pair_talk();
+	peer = net_peer(a->peer);
+	assert_int_equal(hal_space_ready(a->peer, sizeof(data)), 0);
+	memset(data, 0x5a, sizeof(data));
+	assert_null(peer->cur);
+	len = net_rec_room(peer);
+	hal_space_write(a->peer, 0, data, len);
+	assert_non_null(peer->cur);
+	assert_int_equal(peer->cur->len, NET_FRAME_MAX);
+	assert_non_null(net_rec_add(peer, NET_WAKE, 0, 0, 0));
+	assert_true(peer->cur->len < NET_FRAME_MAX);
+	net_flush(peer, 0);
+	last = hal_space(b->peer, len - 1);
+	NET_PAIR_UNTIL(*last == 0x5a);
+	assert_int_equal(net_peer(b->peer)->dying, 0);
+}
+
 /* Whoever reaches the port of UCX can send frames. Without the token nothing
  * happens but that they are counted. */
 static void test_outsider(void **state)
@@ -361,6 +388,7 @@ int main(void)
 		TEST(test_counts),
 		TEST(test_bodies),
 		TEST(test_outsider),
+		TEST(test_full_frame),
 	};
 
 	hal_log_set(no_log);	/* one frame too many in test_outsider() */

@@ -137,7 +137,10 @@ uint8_t *net_rec_add(struct net_peer *peer, enum net_rec_type type,
 
 	if (peer->p.dead || peer->dying != 0)
 		return NULL;
-	if (peer->cur != NULL && net_rec_room(peer) < len)
+	/* not net_rec_room(): where no data fit, a record without data may
+	 * not fit either */
+	if (peer->cur != NULL &&
+	    peer->cur->len + net_rec_bytes(len) > NET_FRAME_MAX)
 		finish(peer, 0);
 	if (peer->cur == NULL)
 		peer->cur = frame_get(peer->nif);
