@@ -92,8 +92,9 @@ struct unm_ep {
 	/* ---- the rest is not touched by small messages ---- */
 	uint32_t space_most;		/* bytes of receive space to use at a
 					 * peer, at most */
-	uint32_t piece_max;		/* longest piece of a stream, and part
-					 * of a request or result, bytes */
+	uint32_t piece_max;		/* longest first piece of a message,
+					 * and part of a request or result,
+					 * bytes */
 	struct unm_cntr *rd_cntr, *wr_cntr;	/* own reads, writes */
 	struct unm_cntr *rem_rd_cntr, *rem_wr_cntr;	/* those of peers */
 	struct unm_pool tx_pool, msg_pool;

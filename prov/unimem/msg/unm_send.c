@@ -32,9 +32,11 @@
 				 * receive space that becomes free */
 #define UNM_STREAM_WAIT	16	/* extents that become free before such a short
 				 * piece is sent */
-#define UNM_STREAM_BURST 16	/* pieces per call of unm_send_progress() */
-#define UNM_STREAM_GROWS 4	/* longest piece of a stream, in shortest ones,
-				 * and the receive space for it, in pieces */
+#define UNM_STREAM_BURST 16	/* call of unm_send_progress(): bytes of a
+				 * stream, in pieces of piece_max */
+#define UNM_STREAM_GROWS 4	/* longest piece, in pieces of piece_max */
+#define UNM_STREAM_DEPTH 4	/* pieces that the receive space holds, if they
+				 * are longer than piece_max */
 #define UNM_BACKLOG_POLLS 64	/* one of so many calls tries a send although
 				 * the peer has released nothing */
 
@@ -216,9 +218,12 @@ static bool unm_long_now(struct unm_peer *peer, const struct unm_send *s)
 		unm_mem_find(ep->domain, s->iov[0].iov_base, s->len) == NULL;
 }
 
-/* Send a message of which unm_long_now() is true. Short pieces let both sides
- * copy at once. A receiver that has earlier messages to copy is busy anyway:
- * all after the first piece, which is no longer than an eager message, is one.
+/*
+ * Send a message of which unm_long_now() is true. With short pieces an idle
+ * receiver copies one while this process copies the next. A receiver that still
+ * has a piece or more of earlier messages to copy begins later: then the first
+ * piece, which may not be longer, is followed by one with the rest, because
+ * fewer packets are faster.
  */
 static void unm_send_long(struct unm_peer *peer, const struct unm_send *s)
 {
@@ -226,7 +231,8 @@ static void unm_send_long(struct unm_peer *peer, const struct unm_send *s)
 	uint64_t w[UNM_SEND_EAGER_WORDS + 1];
 	uint64_t head = unm_msg_head(s, UNM_WIRE_LONG, 0);
 	unsigned n = unm_lead_words(s, w);
-	bool busy = peer->space->head != peer->space->tail;
+	bool busy = peer->space->tail - peer->space->head >=
+		peer->ep->piece_max;
 
 	w[n++] = s->len;
 	for (uint64_t at = 0; at < s->len; at += len) {
@@ -587,8 +593,8 @@ static int unm_stream_refuse(struct unm_peer *peer, struct unm_tx_op *op)
  * waits for space to become free instead of being cut at once: the peer
  * releases extents one by one, so a short piece would be followed by a short
  * piece in each lap of the ring. Other sends may take each extent first: then
- * the piece is cut, after so many extents became free that short pieces in the
- * ring add up to a long one. Packets that named no extent do not count.
+ * the piece is cut, after so many extents became free that the shortest pieces
+ * in the ring add up to a long one. Packets that named no extent do not count.
  */
 static uint32_t unm_stream_space(struct unm_peer *peer, struct unm_tx_op *op,
 				 uint32_t *len)
@@ -606,20 +612,25 @@ static uint32_t unm_stream_space(struct unm_peer *peer, struct unm_tx_op *op,
 	}
 	if (peer->space->mark_head - op->freed < UNM_STREAM_WAIT)
 		return UNM_SPACE_NONE;
-	off = unm_peer_find_space(peer, UNM_STREAM_MIN);
-	if (off != UNM_SPACE_NONE) {
-		op->waits = false;
-		*len = UNM_STREAM_MIN;
+	if (*len > peer->ep->piece_max) {
+		*len = peer->ep->piece_max;
+		off = unm_peer_find_space(peer, *len);
 	}
+	if (off == UNM_SPACE_NONE) {
+		*len = UNM_STREAM_MIN;
+		off = unm_peer_find_space(peer, *len);
+	}
+	op->waits = off == UNM_SPACE_NONE;
 	return off;
 }
 
 /*
  * The length of the next piece of a stream. The receiver begins when the first
  * piece is there, and ends a piece after the sender: so the first and the last
- * ones are short. Each piece costs the two sides transfers of cache lines,
- * which may take longer than the bytes of a short one: so those in between are
- * longer. The ring takes several of them.
+ * ones have at most piece_max bytes. The packet of a piece costs transfers of
+ * cache lines, which may take longer than such a piece does: so those in
+ * between are twice or four times as long, where the receive space holds
+ * UNM_STREAM_DEPTH of them.
  */
 static uint64_t unm_stream_piece(const struct unm_peer *peer,
 				 const struct unm_tx_op *op)
@@ -630,23 +641,25 @@ static uint64_t unm_stream_piece(const struct unm_peer *peer,
 
 	if (peer->space == NULL)
 		most = 0;
-	else if (most > peer->space->bytes / UNM_STREAM_GROWS)
-		most = peer->space->bytes / UNM_STREAM_GROWS;
+	else if (most > peer->space->bytes / UNM_STREAM_DEPTH)
+		most = peer->space->bytes / UNM_STREAM_DEPTH;
 	while (2 * len <= most && 4 * len <= end)
 		len *= 2;
 	return left < len ? left : len;
 }
 
-/* Send up to UNM_STREAM_BURST pieces of a stream, while the receive space has
- * free space. Returns the number of pieces sent. */
+/* Send pieces of a stream, up to the bytes that UNM_STREAM_BURST allows, while
+ * the receive space has free space. Returns the number of pieces sent. */
 static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 {
+	uint64_t most = (uint64_t)UNM_STREAM_BURST * peer->ep->piece_max;
+	uint64_t end = op->wanted - op->sent < most ? op->wanted :
+		op->sent + most;
 	int done = 0;
 
 	if (op->bad)
 		return unm_stream_refuse(peer, op);
-	while (op->sent < op->wanted && done < UNM_STREAM_BURST &&
-	       hal_tx_free(peer->hp)) {
+	while (op->sent < end && hal_tx_free(peer->hp)) {
 		uint32_t len = (uint32_t)unm_stream_piece(peer, op);
 		uint32_t off = unm_stream_space(peer, op, &len);
 		uint64_t w[2] = { op->peer_token };
