@@ -252,7 +252,8 @@ slurm_same()
 slurm_one()
 {
 	env -u FI_UNIMEM_NET mpirun -n 8 "$HOSTS_MADE/answer" >"$SL_MADE/one"
-	grep -q '^answer .* 0$' "$SL_MADE/one"
+	grep -q '^answer .* 0$' "$SL_MADE/one" ||
+		{ cat "$SL_MADE/one"; return 1; }
 }
 
 slurm_srun()
@@ -463,8 +464,8 @@ slurm_tests()
 	slurm_on 1 sinfo
 	export SL_N=$1 FI_UNIMEM_NET=net0
 	export FI_UNIMEM_NET_KEY=$SL_MADE/unimem.key
-	slurm_one
-	smoke_one "srun --mpi=pmi2, the answer of one host" slurm_srun
+	smoke_one "the answer of one host" slurm_one
+	smoke_one "srun --mpi=pmi2, the same answer" slurm_srun
 	smoke_one "the counters of endpoints and cables" slurm_carried
 	smoke_one "mpirun in an allocation" slurm_mpirun
 	smoke_one "a batch script" slurm_batch
