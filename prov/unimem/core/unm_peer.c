@@ -674,6 +674,8 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		len += part[i].len;
 	if (len <= peer->ep->limits.pkt_payload)
 		return unm_peer_packet(peer, head, w, nw, part, nparts);
+	if (!hal_tx_free(peer->hp))	/* not after the copy only */
+		return -FI_EAGAIN;
 	/* long bytes begin a cache line, behind the words: both sides copy them
 	 * from and to whole lines if the application's memory is aligned too */
 	pad = len >= UNM_PEER_ALIGNED ? -8 * nw & (UNM_SPACE_ALIGN - 1) : 0;

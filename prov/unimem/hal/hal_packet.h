@@ -27,14 +27,18 @@ static inline uint64_t hal_tx_refresh(struct hal_tx *tx)
 	return tx->limit - tx->next;
 }
 
-/* False: hal_pkt_send() would return -FI_EAGAIN now. True: it may succeed;
- * where there is no tx.cells, only the backend knows. */
+/* False: hal_pkt_send() would return -FI_EAGAIN now. True: there is a free
+ * slot; a backend without tx.cells may have other reasons to refuse a packet.
+ */
 static inline bool hal_tx_free(struct hal_peer *peer)
 {
 	struct hal_tx *tx = &peer->tx;
 
-	return tx->next != tx->limit || tx->cells == NULL ||
-		hal_tx_refresh(tx) != 0;
+	if (tx->cells == NULL)		/* tx.limit is the backend's */
+		return tx->next - atomic_load_explicit(&tx->back->done,
+						       memory_order_acquire) <
+			peer->hif->caps->pkt_depth;
+	return tx->next != tx->limit || hal_tx_refresh(tx) != 0;
 }
 
 /* Number of slots that packets can take now: hal_pkt_send() accepts as many
