@@ -92,8 +92,8 @@ static void test_every_length(void **state)
 	ep_pair_close(&p);
 }
 
-/* The receiver has nothing else to copy: short pieces. It is busy: the first
- * one, and the rest. */
+/* The receiver has hardly anything else to copy: short pieces. It is busy: the
+ * first one, and the rest. */
 static void test_few_pieces_for_a_busy_receiver(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -103,11 +103,14 @@ static void test_few_pieces_for_a_busy_receiver(void **state)
 
 	unit_needs(allow(&p));
 	hp = inside(p.a)->peer_of[p.ab]->hp;
+	EP_OK(fi_inject(p.a->ep, out, 200, p.ab));
 	for (int busy = 0; busy < 2; busy++) {
 		sent = hal_tx_sent(hp);
 		EP_OK(fi_send(p.a->ep, out, 4 * PIECE, NULL, p.ab, out));
 		assert_int_equal(hal_tx_sent(hp) - sent, busy ? 2 : 4);
 	}
+	EP_OK(fi_recv(p.b->ep, in, 200, NULL, p.ba, in));
+	ep_received(p.b, in);
 	for (int i = 0; i < 2; i++) {
 		EP_OK(fi_recv(p.b->ep, in, 4 * PIECE, NULL, p.ba, in));
 		assert_int_equal(ep_received(p.b, in).len, 4 * PIECE);

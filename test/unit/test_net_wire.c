@@ -321,6 +321,7 @@ static void test_full_frame(void **state)
 
 	net_pair_talk();
 	peer = net_peer(a->peer);
+	unit_needs(peer->nif->hif->caps->space_bytes >= sizeof(data));
 	assert_int_equal(hal_space_ready(a->peer, sizeof(data)), 0);
 	memset(data, 0x5a, sizeof(data));
 	assert_null(peer->cur);

@@ -562,10 +562,15 @@ static void test_pieces_grow(void **state)
 		struct unm_peer *peer = peer_of(&t);
 		uint64_t piece = peer->ep->piece_max, len = 0, most;
 		uint64_t w[UNM_WIRE_WORDS_MAX];
-		bool grows = large && space_of(peer, 16 * piece);
+		bool grows = large && space_of(peer, 64 * piece);
 
-		for (int i = 0; i < 100; i++)
+		for (int i = 0; i < 100; i++) {
+			uint64_t tail = peer->space->tail;
+
 			raw_step();
+			/* one call sends 16 pieces, and ends a long one */
+			assert_true(peer->space->tail - tail <= 19 * piece);
+		}
 		for (uint64_t got = 0; got < BYTES; got += len) {
 			raw_expect(t.r, UNM_WIRE_DATA, w);
 			len = w[1] >> 32;
@@ -583,7 +588,8 @@ static void test_pieces_grow(void **state)
 	}
 }
 
-/* Messages leave no space for a long piece, but for a short one. */
+/* Messages leave no space for a long piece, but for a short one. The extents of
+ * 16 messages, after which a piece is cut, are at least two short pieces. */
 static void test_a_long_piece_becomes_short(void **state)
 {
 	enum { BYTES = 4 << 20 };
@@ -596,9 +602,10 @@ static void test_a_long_piece_becomes_short(void **state)
 		talk_end(&t);
 		skip();
 	}
-	for (; got < BYTES / 2; raw_step()) {
+	for (uint64_t end = ep_deadline(); got < BYTES / 2; raw_step()) {
 		const struct hal_cell *cell = raw_next(t.r, &head);
 
+		ep_in_time(end, "half of the stream");
 		while (got >= BYTES / 4 &&
 		       unm_peer_find_space(peer, 2 * piece) != UNM_SPACE_NONE &&
 		       fi_inject(t.v->ep, out, 2048, t.vr) == 0)

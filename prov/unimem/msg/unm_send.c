@@ -32,8 +32,9 @@
 				 * receive space that becomes free */
 #define UNM_STREAM_WAIT	16	/* extents that become free before such a short
 				 * piece is sent */
-#define UNM_STREAM_BURST 16	/* call of unm_send_progress(): bytes of a
-				 * stream, in pieces of piece_max */
+#define UNM_STREAM_BURST 16	/* bytes of a stream, in units of piece_max,
+				 * after which unm_send_progress() ends; the
+				 * last piece may exceed them */
 #define UNM_STREAM_GROWS 4	/* longest piece, in pieces of piece_max */
 #define UNM_STREAM_DEPTH 4	/* pieces that the receive space holds, if they
 				 * are longer than piece_max */
@@ -592,16 +593,19 @@ static int unm_stream_refuse(struct unm_peer *peer, struct unm_tx_op *op)
  * Free receive space for a piece of *len bytes, or UNM_SPACE_NONE. The piece
  * waits for space to become free instead of being cut at once: the peer
  * releases extents one by one, so a short piece would be followed by a short
- * piece in each lap of the ring. Other sends may take each extent first: then
- * the piece is cut, after so many extents became free that the shortest pieces
- * in the ring add up to a long one. Packets that named no extent do not count.
+ * piece in each lap of the ring. Other sends may take each extent first: then,
+ * after UNM_STREAM_WAIT extents became free, the piece is cut to piece_max, or
+ * to UNM_STREAM_MIN if this does not fit either. Packets that named no extent
+ * do not count.
  */
 static uint32_t unm_stream_space(struct unm_peer *peer, struct unm_tx_op *op,
 				 uint32_t *len)
 {
+	uint32_t least = peer->ep->piece_max < UNM_STREAM_MIN ?
+		peer->ep->piece_max : UNM_STREAM_MIN;
 	uint32_t off = unm_peer_find_space(peer, *len);
 
-	if (off != UNM_SPACE_NONE || *len <= UNM_STREAM_MIN ||
+	if (off != UNM_SPACE_NONE || *len <= least ||
 	    peer->space == NULL) {
 		op->waits = false;
 		return off;
@@ -617,7 +621,7 @@ static uint32_t unm_stream_space(struct unm_peer *peer, struct unm_tx_op *op,
 		off = unm_peer_find_space(peer, *len);
 	}
 	if (off == UNM_SPACE_NONE) {
-		*len = UNM_STREAM_MIN;
+		*len = least;
 		off = unm_peer_find_space(peer, *len);
 	}
 	op->waits = off == UNM_SPACE_NONE;
@@ -648,8 +652,8 @@ static uint64_t unm_stream_piece(const struct unm_peer *peer,
 	return left < len ? left : len;
 }
 
-/* Send pieces of a stream, up to the bytes that UNM_STREAM_BURST allows, while
- * the receive space has free space. Returns the number of pieces sent. */
+/* Send pieces of a stream until UNM_STREAM_BURST ends it, while the receive
+ * space has free space. Returns the number of pieces sent. */
 static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 {
 	uint64_t most = (uint64_t)UNM_STREAM_BURST * peer->ep->piece_max;
