@@ -251,9 +251,12 @@ slurm_same()
 # slurm_one : the answer of 8 ranks on one host, without Slurm
 slurm_one()
 {
-	env -u FI_UNIMEM_NET mpirun -n 8 "$HOSTS_MADE/answer" >"$SL_MADE/one"
-	grep -q '^answer .* 0$' "$SL_MADE/one" ||
-		{ cat "$SL_MADE/one"; return 1; }
+	if ! env -u FI_UNIMEM_NET mpirun -n 8 "$HOSTS_MADE/answer" \
+			>"$SL_MADE/one" ||
+	   ! grep -q '^answer .* 0$' "$SL_MADE/one"; then
+		cat "$SL_MADE/one"
+		return 1
+	fi
 }
 
 slurm_srun()

@@ -27,9 +27,10 @@ static inline uint64_t hal_tx_refresh(struct hal_tx *tx)
 	return tx->limit - tx->next;
 }
 
-/* False: hal_pkt_send() would return -FI_EAGAIN now. True: there is a free
- * slot; a backend without tx.cells may have other reasons to refuse a packet.
- */
+/* Is there a free slot, as far as hal_tx_done() knows? With tx.cells,
+ * hal_pkt_send() sends then, and else returns -FI_EAGAIN. A backend without
+ * tx.cells may have other reasons to refuse a packet, and may notice releases
+ * in hal_pkt_send() before the next call of progress shows them. */
 static inline bool hal_tx_free(struct hal_peer *peer)
 {
 	struct hal_tx *tx = &peer->tx;
