@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "api/unm_ep_limits.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "core/unm_space.h"
@@ -140,12 +141,17 @@ static void test_most(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	uint32_t all = unm_space_pow2(inside(e)->hif->caps->space_bytes);
-	uint32_t most = SHORT;
 	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
 
-	while (most < (cache > 0 ? cache : 2 * SHORT))
-		most *= 2;
-	assert_int_equal(inside(e)->space_most, most < all ? most : all);
+	assert_int_equal(inside(e)->space_most, unm_ep_space_most(all, cache));
+	assert_int_equal(unm_ep_space_most(8 * SHORT, 1), SHORT);
+	assert_int_equal(unm_ep_space_most(8 * SHORT, SHORT), SHORT);
+	assert_int_equal(unm_ep_space_most(8 * SHORT, SHORT + 1), 2 * SHORT);
+	assert_int_equal(unm_ep_space_most(8 * SHORT, 100L << 20), 8 * SHORT);
+	assert_int_equal(unm_ep_space_most(SHORT / 2, SHORT), SHORT / 2);
+	for (long unknown = -1; unknown <= 0; unknown++)
+		assert_int_equal(unm_ep_space_most(8 * SHORT, unknown),
+				 2 * SHORT);
 }
 
 /* The memory is enough for the first step only: the peer keeps what it has. */

@@ -38,21 +38,11 @@ static void unm_ep_limits_of(struct unm_ep *ep, int tagged, int data)
 	ep->short_end[tagged][data] = end;
 }
 
-/*
- * The most receive space to use at a peer. Lines that a receiver has read stay
- * in its cache of level 2, and a sender that writes to them again has to fetch
- * each from there. So the space is as large as such a cache.
- */
-static uint32_t unm_ep_space_most(const struct hal_caps *caps)
+uint32_t unm_ep_space_most(uint32_t all, long cache)
 {
-	uint32_t all = unm_space_pow2(caps->space_bytes);
 	uint32_t most = UNM_PEER_SPACE_SHORT;
-	long cache = 0;
 
-#ifdef _SC_LEVEL2_CACHE_SIZE
-	cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-	if (cache <= 0)			/* it is not known */
+	if (cache <= 0)
 		cache = 2 * UNM_PEER_SPACE_SHORT;
 	while (most < cache && most < all)
 		most *= 2;
@@ -64,8 +54,13 @@ void unm_ep_limits(struct unm_ep *ep)
 	const struct hal_caps *caps = ep->hif->caps;
 	uint32_t longest = caps->space_bytes / 4 < UNM_PEER_SPACE / 2 ?
 		caps->space_bytes / 4 : UNM_PEER_SPACE / 2;
+	long cache = 0;
 
-	ep->space_most = unm_ep_space_most(caps);
+#ifdef _SC_LEVEL2_CACHE_SIZE
+	cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+	ep->space_most = unm_ep_space_most(unm_space_pow2(caps->space_bytes),
+					   cache);
 	ep->limits.pkt_payload = caps->pkt_payload;
 	ep->limits.pkt_wide = caps->pkt_wide;
 	ep->limits.space_bytes = caps->space_bytes;
