@@ -23,7 +23,8 @@ AARCH64_LLSC+=" test/unit/test_op test/unit/test_op_race"
 AARCH64_LLSC+=" test/unit/test_rma test/unit/test_atomic test/unit/test_safe"
 
 # Atomics of ARMv8.1 (LSE): the same kind of tests; all: every test program,
-# and the laws of the HAL.
+# and the laws of the HAL. (The rest of CHECKS, EP_CHECKS and HAL_CHECKS runs
+# the same code with other settings.)
 AARCH64_LSE="test/unit/test_wire test/unit/test_golden"
 AARCH64_LSE+=" test/unit/test_order test/unit/test_threads"
 AARCH64_LSE+=" test/unit/test_op test/unit/test_op_race"
@@ -32,11 +33,6 @@ AARCH64_LSE+=" test/unit/test_litmus test/check/check-dso.sh"
 AARCH64_LSE+=" test/check/check-info.sh"
 AARCH64_ALL="UNIT_TESTS PROC_TESTS PLAIN_TESTS test/check/check-hal-emu.sh"
 AARCH64_ALL+=" test/check/check-dso.sh test/check/check-info.sh"
-
-# Not here: they take long and prove nothing about a processor (4 GiB, limits of
-# a process; and the rest of CHECKS, EP_CHECKS, HAL_CHECKS: other settings of
-# the same code).
-AARCH64_NOT="test/multi/test_big test/multi/test_limits"
 
 # ---- The target's libraries -----------------------------------------------
 
@@ -119,7 +115,6 @@ aarch64_make()
 
 	list=$(check_list "$AARCH64_OBJ" "$2")
 	for t in $list; do
-		[[ " $AARCH64_NOT " != *" $t "* ]] || continue
 		if skip_reason "aarch64/$t" >/dev/null; then
 			echo "SKIP: $t"
 			skipped=$((skipped + 1))

@@ -180,9 +180,10 @@ static void test_plain_finds_it(void **state)
 	assert_int_equal(chmod(g_copy, 0755), 0);
 	assert_int_equal(start_copy(g_script), PLAIN);
 	assert_int_equal(access(g_mark, F_OK), 0);
-	if (access(GSAS_BINDIR "/gsasd", F_OK) == 0)
-		return;			/* a service is found before PATH is
-					 * used */
+	if (access(GSAS_BINDIR "/gsasd", F_OK) == 0) {
+		print_message("skip plain_finds_it_in_path\n");
+		return;
+	}
 	assert_int_equal(start_copy(NULL), PLAIN);
 	assert_int_equal(access(g_mark, F_OK), 0);
 }
