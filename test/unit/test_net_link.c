@@ -104,6 +104,30 @@ static void test_no_descriptor_for_known(void **state)
 	}
 }
 
+/* The side that dialled closes its connection if another one of the two stays.
+ * So the other side, which would send frames, is not connected before this side
+ * is. */
+static void test_dialler_is_first(void **state)
+{
+	int64_t end = net_pair_seconds() + 40;
+	struct net_if *nif = net_if(b->hif);
+
+	net_pair_dial(a, b);
+	for (; net_peer(a->peer)->state != NET_UP; net_side_pump(a)) {
+		net_side_pump(b);
+		unm_list_for_each(pos, &nif->conns) {
+			struct net_conn *conn = unm_container(pos,
+						struct net_conn, link);
+
+			assert_true(conn->peer == NULL ||
+				    conn->peer->state != NET_UP);
+		}
+		assert_true(net_pair_seconds() < end);
+	}
+	NET_PAIR_UNTIL(b->inbound == 1);
+	assert_int_equal(a->dead + b->dead, 0);
+}
+
 /* A connection that waits for a link ends: so does its peer, if it was ending
  * already or if its host is silent. */
 static void test_waiting_link_ends(void **state)
@@ -222,6 +246,7 @@ int main(void)
 		TEST(test_no_descriptor_for_engine),
 		TEST(test_no_descriptor_for_known),
 		TEST(test_no_descriptor_for_long),
+		TEST(test_dialler_is_first),
 		TEST(test_waiting_link_ends),
 		TEST(test_ends_before_link),
 		TEST(test_other_address),

@@ -320,7 +320,6 @@ void net_meet_proven(struct net_conn *conn)
 {
 	struct hal_addr addr;
 	struct hal_host host;
-	int ret;
 
 	if (!conn->dialled) {
 		proven_acceptor(conn);
@@ -336,9 +335,6 @@ void net_meet_proven(struct net_conn *conn)
 	}
 	net_conn_whole(conn);
 	conn->peer->state = NET_MEETING;
-	ret = send_meet(conn);
-	if (ret != 0)
-		net_conn_failed(conn, ret);
 }
 
 /* ---- Input --------------------------------------------------------- */
@@ -390,12 +386,20 @@ static int link_open(struct net_conn *conn)
 	return 0;
 }
 
-/* len: bytes of the message; the address of the worker is its last part. */
+/*
+ * len: bytes of the message; the address of the worker is its last part.
+ *
+ * The side that dialled answers MEET, and does not send it first: it may still
+ * close this connection, because the other side's, which crossed it, stays
+ * (crossed()). A side that had MEET would be connected by then, and have sent
+ * frames. The side that accepted has decided when it sends MEET.
+ */
 static int on_meet(struct net_conn *conn, const struct net_meet *meet,
 		   size_t len)
 {
 	const struct hal_caps *caps = conn->nif->hif->caps;
 	struct net_peer *peer = conn->peer;
+	int ret;
 
 	if (peer->state != NET_MEETING || conn->nworker != 0 ||
 	    len <= sizeof(*meet) || len - sizeof(*meet) > NET_WORKER_MAX)
@@ -410,6 +414,11 @@ static int on_meet(struct net_conn *conn, const struct net_meet *meet,
 	}
 	peer->to_slot = meet->slot;
 	peer->to_token = meet->token;
+	if (conn->dialled) {
+		ret = send_meet(conn);
+		if (ret != 0)
+			return ret;
+	}
 	conn->nworker = len - sizeof(*meet);
 	memcpy(conn->worker, meet + 1, conn->nworker);
 	return link_open(conn);
