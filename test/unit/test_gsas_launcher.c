@@ -7,6 +7,7 @@
  * walk finds it in /proc, and starts ranks. Where mpiexec of MPICH is found, it
  * starts ranks as well.
  */
+#include <fcntl.h>
 #include <glob.h>
 #include <sys/prctl.h>
 
@@ -396,14 +397,23 @@ static bool find_mpiexec(char *path, size_t len)
 	return any;
 }
 
-/* Run this test as 2 ranks, the second below a shell, and read their lines. */
+/*
+ * Run this test as 2 ranks, the second below a shell, and read their lines. On
+ * a busy machine the ranks may end before mpiexec passes the end of its input
+ * on, and then it fails (SIGPIPE): so its input is open all the time.
+ */
 static void mpiexec(const char *path, const char *option, char lines[2][80])
 {
 	static const char command[] = "unset GSAS_JOB; \"$MPIEXEC\" $OPTION "
-		"-n 1 \"$SELF\" rank : -n 1 sh -c '\"$SELF\" rank; :'";
-	char self[4096] = "";
+		"-n 1 \"$SELF\" rank : -n 1 sh -c '\"$SELF\" rank; :' <&$IN";
+	char self[4096] = "", number[12];
+	int in[2];
 	FILE *out;
 
+	assert_int_equal(pipe(in), 0);
+	assert_int_equal(fcntl(in[1], F_SETFD, FD_CLOEXEC), 0);
+	snprintf(number, sizeof(number), "%d", in[0]);
+	setenv("IN", number, 1);
 	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
 	setenv("SELF", self, 1);
 	setenv("MPIEXEC", path, 1);
@@ -413,6 +423,8 @@ static void mpiexec(const char *path, const char *option, char lines[2][80])
 	for (int i = 0; i < 2; i++)
 		assert_non_null(fgets(lines[i], sizeof(lines[i]), out));
 	assert_int_equal(pclose(out), 0);
+	close(in[0]);
+	close(in[1]);
 }
 
 static void test_mpiexec(void **state)
