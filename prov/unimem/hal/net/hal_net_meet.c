@@ -78,33 +78,39 @@ static int worker_open(struct net_if *nif)
 	return ret;
 }
 
-/* Send this side's part of what both need for frames. */
-static int send_meet(struct net_conn *conn)
+/* This side's part of what both need for frames. */
+struct meet_msg {
+	struct net_meet meet;
+	uint8_t worker[NET_WORKER_MAX + NET_MAC];
+	size_t len;			/* bytes before NET_MAC */
+};
+
+/* 0; or why the engine or the address of its worker is not there. */
+static int make_meet(const struct net_conn *conn, struct meet_msg *msg)
 {
 	const struct hal_caps *caps = conn->nif->hif->caps;
-	struct net_peer *peer = conn->peer;
-	struct {
-		struct net_meet meet;
-		uint8_t worker[NET_WORKER_MAX + NET_MAC];
-	} msg = {
-		.meet = {
-			.ctl.type = NET_CTL_MEET, .slot = peer->slot,
-			.token = peer->token, .depth = caps->pkt_depth,
-			.payload = caps->pkt_payload,
-			.space = caps->space_bytes,
-		},
-	};
+	const struct net_peer *peer = conn->peer;
 	size_t len = NET_WORKER_MAX;
 	int ret;
 
+	memset(msg, 0, sizeof(*msg));
+	msg->meet = (struct net_meet){
+		.ctl.type = NET_CTL_MEET, .slot = peer->slot,
+		.token = peer->token, .depth = caps->pkt_depth,
+		.payload = caps->pkt_payload, .space = caps->space_bytes,
+	};
 	ret = worker_open(conn->nif);
 	if (ret == 0)
-		ret = conn->nif->engine->address(conn->nif->worker, msg.worker,
+		ret = conn->nif->engine->address(conn->nif->worker, msg->worker,
 						 &len);
-	if (ret != 0)
-		return ret;
-	net_conn_send(conn, &msg, sizeof(msg.meet) + len);
-	return 0;
+	msg->len = sizeof(msg->meet) + len;
+	return ret;
+}
+
+static void send_meet(struct net_conn *conn, struct meet_msg *msg)
+{
+	net_conn_send(conn, msg, msg->len);
+	conn->met = true;
 }
 
 void net_meet_bye(struct net_peer *peer, enum net_ctl_type type)
@@ -119,7 +125,7 @@ void net_meet_bye(struct net_peer *peer, enum net_ctl_type type)
 		},
 	};
 
-	if (peer->conn != NULL && peer->state >= NET_UP)
+	if (peer->conn != NULL && peer->conn->met)
 		net_conn_send(peer->conn, &msg, sizeof(msg.bye));
 }
 
@@ -141,11 +147,11 @@ static void refuse_crossed(struct net_conn *conn)
 /*
  * There is a connection already. If both sides dial at once, the connection
  * that the side with the lower name has dialled stays, so both decide alike.
- * One that carries frames stays always: either conn was dialled before the peer
- * knew of it, or the peer has dropped its object, and the end of the old
- * connection has not been read here yet; then the peer dials again. A peer that
- * continues the session while this side waits for its agreement to suspend has
- * agreed. True: conn is not used.
+ * One by which the peer may be connected stays always: either conn was dialled
+ * before the peer knew of it, or the peer has dropped its object, and the end
+ * of the old connection has not been read here yet; then the peer dials again.
+ * A peer that continues the session while this side waits for its agreement to
+ * suspend has agreed. True: conn is not used.
  */
 static bool crossed(struct net_conn *conn, struct net_peer *peer)
 {
@@ -154,8 +160,7 @@ static bool crossed(struct net_conn *conn, struct net_peer *peer)
 		peer->resume_asked = false;	/* conn is the connection */
 		net_suspend_now(peer);
 	}
-	if (peer->state == NET_UP || peer->state == NET_SUSPENDING ||
-	    (peer->conn != NULL &&
+	if (peer->conn != NULL && (peer->conn->met ||
 	    memcmp(conn->auth.self, conn->auth.peer, NET_NAME) < 0)) {
 		refuse_crossed(conn);
 		return true;
@@ -287,6 +292,7 @@ static void proven_acceptor(struct net_conn *conn)
 	struct net_peer *peer;
 	struct hal_addr addr;
 	struct hal_host host;
+	struct meet_msg msg;
 	int ret;
 
 	if (!take_name(conn, &addr, &host)) {
@@ -310,8 +316,10 @@ static void proven_acceptor(struct net_conn *conn)
 	peer->conn = conn;
 	net_peer_used(peer);
 	peer->state = NET_MEETING;
-	ret = send_meet(conn);
-	if (ret != 0)
+	ret = make_meet(conn, &msg);
+	if (ret == 0)
+		send_meet(conn, &msg);
+	else
 		net_conn_failed(conn, ret);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
 }
@@ -356,8 +364,11 @@ static void peer_up(struct net_peer *peer)
 }
 
 /*
- * Open the link to the peer's worker. The peer may have sent frames already,
- * and would take the end of the connection for the end of this process. So the
+ * Open the link to the peer's worker. The side that dialled answers MEET then,
+ * not before: until the other side has MEET, which connects it, this one may
+ * still close the connection, if another one of both stays (crossed()). The
+ * side that accepted has sent MEET. So the peer may have sent frames already,
+ * and would take the end of the connection for the end of this process: the
  * connection waits if descriptors or memory are lacking, but no longer than
  * FI_UNIMEM_NET_DIAL_MS.
  */
@@ -366,10 +377,14 @@ static int link_open(struct net_conn *conn)
 	struct net_if *nif = conn->nif;
 	struct net_peer *peer = conn->peer;
 	uint64_t now = unm_now_ns();
-	int ret;
+	struct meet_msg msg;
+	int ret = 0;
 
-	ret = nif->engine->connect(nif->worker, conn->worker, conn->nworker,
-				   peer, &peer->out);
+	if (conn->dialled)
+		ret = make_meet(conn, &msg);
+	if (ret == 0)
+		ret = nif->engine->connect(nif->worker, conn->worker,
+					   conn->nworker, peer, &peer->out);
 	if (ret == -FI_EMFILE || ret == -FI_ENOMEM) {
 		if (conn->link_at == 0)
 			conn->deadline = now + nif->net->dial_ns;
@@ -379,6 +394,8 @@ static int link_open(struct net_conn *conn)
 	}
 	if (ret != 0)
 		return ret;
+	if (conn->dialled)
+		send_meet(conn, &msg);
 	conn->link_at = 0;
 	conn->deadline = 0;
 	net_suspend_count(peer);
@@ -386,20 +403,12 @@ static int link_open(struct net_conn *conn)
 	return 0;
 }
 
-/*
- * len: bytes of the message; the address of the worker is its last part.
- *
- * The side that dialled answers MEET, and does not send it first: it may still
- * close this connection, because the other side's, which crossed it, stays
- * (crossed()). A side that had MEET would be connected by then, and have sent
- * frames. The side that accepted has decided when it sends MEET.
- */
+/* len: bytes of the message; the address of the worker is its last part. */
 static int on_meet(struct net_conn *conn, const struct net_meet *meet,
 		   size_t len)
 {
 	const struct hal_caps *caps = conn->nif->hif->caps;
 	struct net_peer *peer = conn->peer;
-	int ret;
 
 	if (peer->state != NET_MEETING || conn->nworker != 0 ||
 	    len <= sizeof(*meet) || len - sizeof(*meet) > NET_WORKER_MAX)
@@ -414,11 +423,6 @@ static int on_meet(struct net_conn *conn, const struct net_meet *meet,
 	}
 	peer->to_slot = meet->slot;
 	peer->to_token = meet->token;
-	if (conn->dialled) {
-		ret = send_meet(conn);
-		if (ret != 0)
-			return ret;
-	}
 	conn->nworker = len - sizeof(*meet);
 	memcpy(conn->worker, meet + 1, conn->nworker);
 	return link_open(conn);

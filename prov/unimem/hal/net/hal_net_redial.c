@@ -111,6 +111,10 @@ bool net_accept_failed(struct net_peer *peer, int status)
 	if (peer->dying != 0 || peer->silent || !is_passing(status) ||
 	    (!peer->met && !peer->p.tx.open && !peer->by_key))
 		return false;
+	/* frames of a session that this side does not know: it cannot go on,
+	 * and those of the next one have the same numbers */
+	if (!peer->met && (peer->s.taken != 0 || peer->s.kept != 0))
+		return false;
 	if (!peer->met || peer->reaching || net_peer_unsent(peer)) {
 		net_dial_failed(peer, status);
 	} else {

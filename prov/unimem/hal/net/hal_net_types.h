@@ -127,6 +127,8 @@ struct net_conn {
 	bool dialled;
 	bool waiting;			/* for the TCP connection */
 	bool half;			/* counted in net_if.nhalf */
+	bool met;			/* MEET was sent: the other side may
+					 * be connected by it */
 	uint64_t deadline;		/* ns; 0: none */
 	uint64_t crowded;		/* ns: deadline while as many others
 					 * have no proof as may be */
