@@ -405,7 +405,8 @@ static bool find_mpiexec(char *path, size_t len)
 static void mpiexec(const char *path, const char *option, char lines[2][80])
 {
 	static const char command[] = "unset GSAS_JOB; \"$MPIEXEC\" $OPTION "
-		"-n 1 \"$SELF\" rank : -n 1 sh -c '\"$SELF\" rank; :' <&$IN";
+		"-n 1 \"$SELF\" rank : -n 1 sh -c '\"$SELF\" rank; :' "
+		"</proc/self/fd/$IN";
 	char self[4096] = "", number[12];
 	int in[2];
 	FILE *out;
