@@ -34,6 +34,7 @@ libunimem_rdma_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) -version-info 0:0:0 \
 
 unimincludedir = $(includedir)/unimem
 uniminclude_HEADERS = rdma/unimem/unim_dma.h
+pkgconfig_DATA += unimem-rdma.pc
 
 # ---- Examples: read by newcomers, run by check-gsas ------------------------
 
