@@ -5,12 +5,13 @@
 # record, and the record is of one source: each job of the list is there, with
 # its result or as NOT RUN. A run can be stopped at any time; the next one goes
 # on with the jobs that have no result yet, in another clone or on another
-# machine from the committed record. A change to the source discards all
-# results.
+# machine from the committed record. A change to the source discards the results
+# of the jobs whose inputs it touches (the lines with "=" in the list).
 
-FULL_STATE=$BUILD/full.state	# two lines of heading, then the events of jobs
+FULL_STATE=$BUILD/full.state	# the events of jobs, also of other sources
 FULL_RESULT=$TOP/docs/check-full.txt
-FULL_KEY=
+FULL_HEADING=			# which source, where
+FULL_JOBS=			# the list, by full_keys
 
 # Every source file: what git does not ignore or, where git knows nothing of
 # the tree, all that is not generated. Not the documents.
@@ -23,13 +24,67 @@ full_files()
 		-prune -o -type f -print
 }
 
-# A hash of the source that is tested
-full_key()
+# The hash of each source file, and its path
+full_hashes()
 {
-	(cd "$TOP" && full_files | LC_ALL=C sort |
+	(cd "$TOP" && full_files | sed 's,^\./,,' | LC_ALL=C sort |
 		while read -r f; do
 			[ ! -f "$f" ] || sha256sum "$f"
-		done | sha256sum | cut -c1-16)
+		done)
+}
+
+# full_inputs PATH... : the lines of full_hashes, at standard input, of files at
+# or below these paths, and not at or below those with "-"; a path that ends
+# with "*" is the beginning of names
+full_inputs()
+{
+	awk -v paths="$*" '
+		BEGIN { n = split(paths, path, " ") }
+		function below(file, dir) {
+			if (sub(/\*$/, "", dir))
+				return index(file, dir) == 1
+			return dir == "." || file == dir ||
+				index(file, dir "/") == 1
+		}
+		{
+			file = substr($0, 67)
+			yes = 0
+			for (i = 1; i <= n; i++)
+				if (path[i] !~ /^-/)
+					yes = yes || below(file, path[i])
+				else if (below(file, substr(path[i], 2)))
+					next
+			if (yes)
+				print
+		}'
+}
+
+# A hash of standard input
+full_hash() { sha256sum | cut -c1-16; }
+
+# The list, without comments
+full_list() { sed -e '/^[[:space:]]*\(#\|$\)/d' "$TOP/scripts/full.list"; }
+
+# full_keys : the jobs of the list, with tabs: name, key, share, limit, command.
+# The key is a hash of the command and its inputs; the share, of the inputs, is
+# for thinned jobs (test/lib_run.py).
+full_keys()
+{
+	local hashes line inputs name limit cmd
+
+	hashes=$(full_hashes)
+	inputs=$(full_hash <<<"$hashes")
+	while IFS= read -r line; do
+		if [[ $line == "= "* ]]; then
+			inputs=$(full_inputs "${line#= }" <<<"$hashes" |
+				full_hash)
+			continue
+		fi
+		IFS=: read -r name limit cmd <<<"$line"
+		printf '%s\t%s\t%d\t%s\t%s\n' "$name" \
+			"$(full_hash <<<"$inputs$cmd")" "0x${inputs:0:4}" \
+			"${limit// /}" "${cmd# }"
+	done < <(full_list)
 }
 
 # The commit, and whether the source is what was committed
@@ -48,56 +103,54 @@ full_commit()
 	fi
 }
 
-full_jobs() { sed -e '/^[[:space:]]*\(#\|$\)/d' "$TOP/scripts/full.list"; }
-
 # full_results : of each job of the list, in one line with tabs: name, RAN or
 # NOT RUN or NOT FINISHED, passed, failed, skipped, quarantined, seconds, runs,
-# failed runs. The numbers are those of the run with most failures: a later
-# run does not hide an earlier one.
+# failed runs, key. Of the events, those count that have the job's present key.
+# The numbers are those of the run with most failures: a later run does not hide
+# an earlier one.
 full_results()
 {
-	full_jobs | awk -F '\t' -v OFS='\t' '
+	awk -F '\t' -v OFS='\t' '
 		FNR == NR {
-			if ($2 == "STARTED") {
-				open[$1] = 1
-			} else if ($2 == "ENDED") {
-				open[$1] = 0
-				if (!runs[$1]++ || $4 > f[$1]) {
-					p[$1] = $3; f[$1] = $4; s[$1] = $5
-					q[$1] = $6; t[$1] = $7
+			job = $1 FS $2
+			if ($3 == "STARTED") {
+				open[job] = 1
+			} else if ($3 == "ENDED") {
+				open[job] = 0
+				if (!runs[job]++ || $5 > f[job]) {
+					p[job] = $4; f[job] = $5; s[job] = $6
+					q[job] = $7; t[job] = $8
 				}
-				if ($4 > 0)
-					bad[$1]++
+				if ($5 > 0)
+					bad[job]++
 			}
 			next
 		}
 		{
-			name = $0
-			sub(/:.*/, "", name)
-			print name, runs[name] ? "RAN" : open[name] ? \
-				"NOT FINISHED" : "NOT RUN", p[name] + 0, \
-				f[name] + 0, s[name] + 0, q[name] + 0, \
-				t[name] + 0, runs[name] + 0, bad[name] + 0
-		}' "$FULL_STATE" -
+			job = $1 FS $2
+			print $1, runs[job] ? "RAN" : open[job] ? \
+				"NOT FINISHED" : "NOT RUN", p[job] + 0, \
+				f[job] + 0, s[job] + 0, q[job] + 0, \
+				t[job] + 0, runs[job] + 0, bad[job] + 0, $2
+		}' "$FULL_STATE" - <<<"$FULL_JOBS"
 }
 
 # full_command NAME : of the list
 full_command()
 {
-	full_jobs | sed -n "s/^$1: *[0-9]*: *//p" | head -n 1
+	awk -F '\t' -v name="$1" '$1 == name { print $5; exit }' <<<"$FULL_JOBS"
 }
 
 # The record
 full_write()
 {
-	local name how p f s q t runs bad
+	local name how p f s q t runs bad key
 
-	[ -s "$FULL_STATE" ] || return 0
 	mkdir -p "${FULL_RESULT%/*}"
 	{
 		echo "# Written by ./quickstart check-full; not to be edited."
-		sed -n '1,2s/^/# /p' "$FULL_STATE"
-		while IFS=$'\t' read -r name how p f s q t runs bad; do
+		echo "# ${FULL_HEADING//$'\n'/$'\n# '}"
+		while IFS=$'\t' read -r name how p f s q t runs bad key; do
 			full_line
 		done < <(full_results)
 		full_sum
@@ -108,7 +161,7 @@ full_write()
 # One job of the record, from the variables of full_write
 full_line()
 {
-	printf '%-24s ' "$name"
+	printf '%-20s %s ' "$name" "$key"
 	if [ "$how" = RAN ]; then
 		printf '%6d passed %5d failed %5d skipped %6d s  ' \
 			"$p" "$f" "$s" "$t"
@@ -198,39 +251,41 @@ full_verdict()
 	f=$((f + UNREASONED))
 }
 
-# full_job NAME LIMIT COMMAND : run it, note its result in the state file,
-# unless the source has changed meanwhile
+# full_job NAME KEY SHARE LIMIT COMMAND : run it, note its result in the state
+# file, unless its inputs have changed meanwhile
 full_job()
 {
-	local name=$1 limit=$2 cmd=$3 log=$LOGS/full-$1.log rc=0 start=$SECONDS
-	local p="" f="" s="" q
+	local name=$1 key=$2 share=$3 limit=$4 cmd=$5
+	local log=$LOGS/full-$1.log rc=0 start=$SECONDS p="" f="" s="" q
 
 	say "==> $name: $cmd"
-	printf '%s\tSTARTED\n' "$name" >>"$FULL_STATE"
+	printf '%s\t%s\tSTARTED\n' "$name" "$key" >>"$FULL_STATE"
 	full_write
 	# what make check leaves is then of this job
 	find "$BUILD/" -name '*.trs' -delete || :
-	STEP_LIMIT=$limit run_logged "$log" "$name" \
+	UNM_TEST_SHARE=$share STEP_LIMIT=$limit run_logged "$log" "$name" \
 		"$BASH" "$TOP/scripts/step" check_runner \
 		"$BASH" -c "$cmd" || rc=$?
 	full_verdict "$rc"
 	[ "$f" -eq 0 ] || last_lines "$log" 15
 	note "$p passed, $f failed, $s skipped"
-	[ "$(full_key)" = "$FULL_KEY" ] || die "the source changed while" \
-		"$name ran: its result is of no source and not recorded"
-	printf '%s\tENDED\t%s\t%s\t%s\t%s\t%s\n' "$name" "$p" "$f" "$s" \
-		"$q" "$((SECONDS - start))" >>"$FULL_STATE"
+	grep -q "^$name"$'\t'"$key"$'\t' <<<"$(full_keys)" ||
+		die "the source changed while $name ran: its result is of no" \
+			"source and not recorded"
+	printf '%s\t%s\tENDED\t%s\t%s\t%s\t%s\t%s\n' "$name" "$key" \
+		"$p" "$f" "$s" "$q" "$((SECONDS - start))" >>"$FULL_STATE"
 	full_write
 }
 
 # The events that would give the record's results: what full_write wrote, read
 full_read()
 {
+	[ -e "$FULL_RESULT" ] || return 0
 	awk -v OFS='\t' '
-		/^#/ || $3 != "passed" || $9 != "s" { next }
+		/^#/ || $4 != "passed" || $10 != "s" { next }
 		{
 			runs = 1
-			bad = $4 > 0
+			bad = $5 > 0
 			q = 0
 			if (match($0, /\([0-9]+ quarantined\)/))
 				q = substr($0, RSTART + 1) + 0
@@ -240,80 +295,52 @@ full_read()
 				runs = of[4]
 			}
 			for (i = 0; i < runs; i++)
-				print $1, "ENDED", $2, i < bad ? $4 : 0, $6, \
-					q, $8
+				print $1, $2, "ENDED", $3, i < bad ? $5 : 0, \
+					$7, q, $9
 		}' "$FULL_RESULT"
 }
-
-# Is this the heading of a state or a record of the present source?
-full_ours() { [[ $1 == "source $FULL_KEY, "* ]]; }
 
 # The events of the record that the state does not have: of another machine's
 # jobs, and of failures there.
 full_merge()
 {
 	full_read | awk -F '\t' '
-		$2 != "ENDED"	{ next }
-		FNR == NR	{ seen[$1] = 1; bad[$1] += $4 > 0; next }
-		!seen[$1] || ($4 > 0 && !bad[$1])
+		$3 != "ENDED"	{ next }
+		{ job = $1 FS $2 }
+		FNR == NR	{ seen[job] = 1; bad[job] += $5 > 0; next }
+		!seen[job] || ($5 > 0 && !bad[job])
 	' "$FULL_STATE" -
 }
 
-# full_heading OLD : the commit of the same source, once there is one
-full_heading()
-{
-	local now
-
-	[[ $1 == *" WITH CHANGES" || $1 == *", no git commit" ]] || return 0
-	now=$(full_commit)
-	[[ $now == "commit "* && $now != *" WITH CHANGES" ]] || return 0
-	sed -i "1s/.*/source $FULL_KEY, $now/" "$FULL_STATE"
-}
-
-# The results so far, if they are of this source; else none
+# The jobs, and the results so far
 full_begin()
 {
-	local state record
+	local merged
 
-	FULL_KEY=$(full_key)
-	state=$(head -n 1 "$FULL_STATE" 2>/dev/null) || :
-	record=$(sed -n '2s/^# //p' "$FULL_RESULT" 2>/dev/null) || :
-	if full_ours "$state"; then
-		say "going on with the run of this source"
-		full_heading "$state"
-	elif full_ours "$record"; then
-		say "going on with the record of this source"
-		sed -n '2,3s/^# //p' "$FULL_RESULT" >"$FULL_STATE"
-		full_heading "$record"
-	else
-		{
-			echo "source $FULL_KEY, $(full_commit)"
-			echo "$(date -u +%Y-%m-%d), $(uname -sm), $(nproc)" \
-				"cores, $(gcc --version | head -n 1)"
-		} >"$FULL_STATE"
-	fi
-	if full_ours "$record"; then
-		full_merge >"$FULL_STATE.tmp"
-		cat "$FULL_STATE.tmp" >>"$FULL_STATE"
-	fi
+	FULL_JOBS=$(full_keys)
+	FULL_HEADING="source $(full_hashes | full_hash), $(full_commit)
+$(date -u +%Y-%m-%d), $(uname -sm), $(nproc) cores, $(gcc --version |
+	head -n 1)"
+	[ -s "$FULL_STATE" ] ||
+		echo "# name, key, event, then its numbers" >"$FULL_STATE"
+	merged=$(full_merge)
+	[ -z "$merged" ] || printf '%s\n' "$merged" >>"$FULL_STATE"
 }
 
 # full_run [JOB...] : those jobs, also those that have a result; or each job
 # without one
 full_run()
 {
-	local name limit cmd how _
+	local name key share limit cmd how
 
+	full_begin
 	for name; do
 		[ -n "$(full_command "$name")" ] ||
 			die "check-full: no job '$name' in scripts/full.list"
 	done
-	full_begin
-	# the shares that thinned jobs run (test/lib_run.py)
-	export UNM_TEST_SHARE=$((0x${FULL_KEY:0:4}))
 	EXIT_HOOKS+=(full_write)
 	full_write
-	while IFS=: read -r name limit cmd; do
+	while IFS=$'\t' read -r name key share limit cmd; do
 		how=$(full_results | awk -F '\t' -v n="$name" \
 			'$1 == n { print $2 }')
 		if [ $# -gt 0 ]; then
@@ -321,8 +348,8 @@ full_run()
 		elif [ "$how" = RAN ]; then
 			continue
 		fi
-		full_job "$name" "${limit// /}" "${cmd# }" </dev/null
-	done < <(full_jobs)
+		full_job "$name" "$key" "$share" "$limit" "$cmd" </dev/null
+	done <<<"$FULL_JOBS"
 	full_end
 }
 

@@ -3,9 +3,11 @@
 # The record of ./quickstart check-full: it names one source and every job of
 # the list, those without a result as NOT RUN, also after the run was killed;
 # the next run goes on, on another machine from the record itself; a later pass
-# does not hide a failure; a change to the source discards the results. With a
-# list and jobs made for this. A job's skips have reasons in test/skips.txt,
-# also those inside programs of make and of programs that the job runs itself.
+# does not hide a failure; a change to a job's inputs discards its result, other
+# changes do not. With a list and jobs made for this. A job's skips have reasons
+# in test/skips.txt, also those inside programs of make and of programs that the
+# job runs itself. In the real list each input is there, and each mutant is an
+# input of its job, as are the file it changes and the test that notices it.
 . "$(dirname "$0")/check-lib.sh"
 
 command -v bash >/dev/null 2>&1 || skip "bash is not installed"
@@ -25,6 +27,46 @@ for check in test/check/check-ep-*.sh; do
 	echo "FAIL: $check leaves out endpoint_tests without a reason"
 	failed=1
 done
+
+# Each input in the real list is there.
+sed -n 's/^= //p' scripts/full.list | tr ' ' '\n' >"$top/paths"
+while IFS= read -r path; do
+	path=${path#-}
+	set -- "${path%\*}"
+	[ "$path" = "$1" ] || set -- "$1"*
+	[ -e "$1" ] && continue
+	echo "FAIL: scripts/full.list: no file $path"
+	failed=1
+done <"$top/paths"
+
+# The mutants of a job whose inputs are not all of the source: each is an input,
+# as are the file that it changes and the test that notices it.
+mutants_of()
+{
+	sed -n "s,^$1: .*check-mutants ,,p" scripts/full.list | tr -d "'"
+}
+sed -n 's/: .*check-mutants .*//p' scripts/full.list >"$top/jobs"
+while read -r job <&3; do
+	inputs=$(sed -n "/^= /h; /^$job:/{g; s/^= //p}" scripts/full.list)
+	[ "$inputs" != . ] || continue
+	set -f
+	# shellcheck disable=SC2046 # words
+	set -- $(mutants_of "$job")
+	set +f
+	bash scripts/step mutants_named "$@" |
+		while read -r file; do
+		head -n 1 "$file" | sed 's/^test: //; s/[: ].*//'
+		sed -n 's,^--- a/,,p' "$file"
+		echo "${file##*/test/mutants/}" | sed 's,^,test/mutants/,'
+	done | sed -E 's,^(test/(unit|multi|fuzz|conform)/\w+)$,\1.c,' |
+		sort -u >"$top/wanted"
+	sed "s/^/$(printf '%64s' '')  /" "$top/wanted" |
+		bash scripts/step full_inputs "$inputs" | cut -c67- |
+		diff "$top/wanted" - && continue
+	echo "FAIL: scripts/full.list: these files matter to $job, and are no" \
+		"inputs"
+	failed=1
+done 3<"$top/jobs"
 
 # The job "slow" waits for the file go, "bad" fails once, "changer" changes the
 # source if it shall. Each says in build/ran that it ran.
@@ -73,8 +115,16 @@ complain()
 	failed=1
 }
 
-# The record has a line that matches, or the test fails.
-has() { grep -Eq -- "$2" "$record" || complain "$1: no line '$2'"; }
+# The record has a line that matches, or the test fails. After the name of a job
+# comes the key of its inputs.
+has()
+{
+	want=$2
+	case $want in
+	^[a-z]*)	want=$(echo "$2" | sed 's/ +/ +[0-9a-f]{16} +/') ;;
+	esac
+	grep -Eq -- "$want" "$record" || complain "$1: no line '$2'"
+}
 
 ran() { grep -cx "$1" "$top/build/ran"; }
 
@@ -160,7 +210,8 @@ cmp "$top/build/before" "$record" || complain "the record was read wrongly"
 
 # This machine has other results than the record: none is lost.
 sed -i '/^good/d' "$top/build/full.state"
-sed -i 's/^slow .*/slow 1 passed 1 failed 0 skipped 0 s  FAILED sh/' "$record"
+sed -i -E '/^slow/s/(\w+ +\w+).*/\1 1 passed 1 failed 0 skipped 0 s  FAILED/' \
+	"$record"
 full 1
 cmp "$top/build/ran-before" "$top/build/ran" ||
 	complain "a job ran although the record has its result"
@@ -192,6 +243,27 @@ echo "# a third" >>"$top/scripts/slow"
 full 1
 has "changed meanwhile" '^changer +NOT FINISHED'
 has "changed meanwhile" '^# 3 of 4 jobs ran, 0 of them failed: NOT WHOLE$'
+
+# Inputs: of "good" and "slow" scripts/good, as scripts/slow is taken away
+# again; of "bad" and "changer" all but what begins with scripts/s.
+sed -i -e '/^good/i = scripts/good scripts/slow -scripts/slow' \
+	-e '/^bad/i = . -scripts/s*' "$top/scripts/full.list"
+rm "$top/build/change"
+full 0
+before=$(ran good) bad=$(ran bad)
+echo "# a fourth" >>"$top/scripts/slow"
+full 0
+[ "$(ran good)" -eq "$before" ] || complain "what is no input discards a result"
+[ "$(ran bad)" -eq "$bad" ] || complain "-scripts/s* took nothing away"
+echo "# a fifth" >>"$top/scripts/good"
+full 0
+[ "$(ran good)" -eq $((before + 1)) ] || complain "a changed input is not seen"
+[ "$(ran bad)" -eq $((bad + 1)) ] || complain "\".\" is not all of the source"
+sed -i 's/: sh scripts\/good/: sh scripts\/good again/' "$top/scripts/full.list"
+full 0
+[ "$(ran good)" -eq $((before + 2)) ] ||
+	complain "another command keeps the result of the old one"
+has "inputs" '^# 4 of 4 jobs ran, 0 of them failed$'
 
 # Skips: of a program in a make check, whose log alone names them; of a program
 # that the job runs; of a runner, which names the reason. One without a name or
