@@ -60,6 +60,20 @@ cluster_in()
 	nsenter -t "$pid" --net "$@"
 }
 
+# cluster_enter I NAME COMMAND... : become COMMAND on host I, which has that
+# name and the files of this mount namespace
+cluster_enter()
+{
+	local pid
+	pid=$(cluster_pid "$(cluster_address "$1")")
+	shift
+
+	# shellcheck disable=SC2016 # the inner shell's dollars
+	exec nsenter -t "$pid" --net unshare --uts --mount sh -c '
+		hostname "$1" && shift &&
+		mount -t sysfs sysfs /sys && exec "$@"' sh "$@"
+}
+
 # cluster_hold HOST COMMAND... : a namespace, by a holder that runs COMMAND at
 # its end. The holder is no child of this shell, as it outlives an exec.
 cluster_hold()

@@ -63,6 +63,20 @@ packages_need()
 		packages_install "$as" "${missing[@]}"
 }
 
+# packages_quiet COMMAND... : without starting any daemon of a package, now or
+# when the machine starts. The programs that start them, and those that enable
+# their units and scripts, do nothing in the mount namespace of COMMAND.
+packages_quiet()
+{
+	# shellcheck disable=SC2016 # the inner shell's dollars
+	unshare --mount --propagation private sh -c '
+		for f in /usr/sbin/invoke-rc.d /usr/bin/deb-systemd-invoke \
+			/usr/sbin/update-rc.d /usr/bin/deb-systemd-helper; do
+			[ ! -e "$f" ] || mount --bind /bin/true "$f" || exit
+		done
+		exec "$@"' sh "$@"
+}
+
 # ---- Packages that are not installed --------------------------------------
 
 DEBIAN_SUITES='(bookworm|trixie|forky|sid|(old|un)?stable)'

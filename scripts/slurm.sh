@@ -47,22 +47,6 @@ slurm_refusal()
 	fi
 }
 
-# ---- Installation --------------------------------------------------------
-
-# slurm_quiet COMMAND... : without starting any daemon of a package, now or when
-# the machine starts. The programs that start them, and those that enable their
-# units and scripts, do nothing in the mount namespace of COMMAND.
-slurm_quiet()
-{
-	# shellcheck disable=SC2016 # the inner shell's dollars
-	unshare --mount --propagation private sh -c '
-		for f in /usr/sbin/invoke-rc.d /usr/bin/deb-systemd-invoke \
-			/usr/sbin/update-rc.d /usr/bin/deb-systemd-helper; do
-			[ ! -e "$f" ] || mount --bind /bin/true "$f" || exit
-		done
-		exec "$@"' sh "$@"
-}
-
 # ---- Daemons -------------------------------------------------------------
 
 # slurm_conf N
@@ -107,16 +91,10 @@ slurm_conf()
 # slurm_enter I COMMAND... : on host I, with the files of this namespace
 slurm_enter()
 {
-	local host=$1 address
-	address=$(cluster_address "$host")
+	local host=$1
 	shift
 
-	# shellcheck disable=SC2016 # the inner shell's dollars
-	exec nsenter -t "$(cluster_pid "$address")" --net \
-		unshare --uts --mount sh -c '
-			hostname "$1" && shift &&
-			mount -t sysfs sysfs /sys && exec "$@"' \
-		sh "$(slurm_name "$host")" "$@"
+	cluster_enter "$host" "$(slurm_name "$host")" "$@"
 }
 
 # slurm_daemon NAME COMMAND... : in the background; its output is in NAME.out
@@ -498,7 +476,7 @@ slurm_install()
 	[ ${#missing[@]} -gt 0 ] || return 0
 	step packages-slurm "installing ${#missing[@]} packages (slurm)" \
 		"The test of Slurm is skipped without them." \
-		slurm_quiet "$BASH" "$TOP/scripts/step" packages_install "" \
+		packages_quiet "$BASH" "$TOP/scripts/step" packages_install "" \
 		"${missing[@]}"
 }
 
