@@ -123,17 +123,19 @@ class Mpich(Base):
         with open(os.path.join(self.work, "pt2pt", "testlist.dtp"),
                   "w") as out:
             out.write("good 2\ngood 3\n")
-        for chosen, lists, tests in (("quick", 1, 1), ("whole", 1, 1),
-                                     ("full", 0, 3)):
+        generated, rest = ("pt2pt/testlist.dtp", 2), ("pt2pt/testlist", 1)
+        for chosen, others, tests in (
+                ("quick", [generated], 1), ("whole", [generated], 1),
+                ("full", [], 3), ("generated", [rest], 2)):
             module, args, runner = self.runner(chosen)
             suite = {"suite": self.work}
             left = list(module.left_out(args, suite))
-            self.assertEqual(left, [("pt2pt/testlist.dtp", 2)][:lists])
+            self.assertEqual(left, others)
             runner.slow = []
             got = self.told(lambda: runner.everything(
                 module.cases_of(args, suite), left))
             self.assertEqual(sorted(got.values()),
-                             ["ok"] * tests + ["skip"] * lists)
+                             ["ok"] * tests + ["skip"] * len(others))
 
     def test_thinned_lists_are_even_and_counted(self):
         module = load("run-mpich")
