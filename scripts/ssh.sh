@@ -8,7 +8,7 @@
 # host name, processes and an sshd of their own. All of it runs in a mount
 # namespace and a pid namespace (bare_apart), so whatever ends this script ends
 # them. There ssh's configuration and /etc/hosts are files of the folder
-# SSH_MADE, and the keys are made for this run: no file of the user's is read.
+# SSH_MADE, the keys are made for this run, and the user's ~/.ssh is empty.
 
 SSH_MADE=$BUILD/ssh
 SSH_HOSTS=(a b)
@@ -71,8 +71,11 @@ ssh_files()
 	UserKnownHostsFile $SSH_MADE/known
 	StrictHostKeyChecking yes
 	BatchMode yes
+	ConnectTimeout 5
 	END
 	mount --bind "$SSH_MADE/hosts" /etc/hosts
+	# ssh and sshd look for the user's own files there
+	[ ! -d ~root/.ssh ] || mount -t tmpfs tmpfs ~root/.ssh
 	mount --bind "$SSH_MADE/ssh_config" /etc/ssh/ssh_config
 }
 
@@ -135,8 +138,9 @@ ssh_start()
 ssh_stop()
 {
 	[ ${#SSH_PIDS[@]} -gt 0 ] || return 0
-	kill "${SSH_PIDS[@]}" 2>/dev/null || :
-	wait "${SSH_PIDS[@]}" || :
+	# unshare(1) blocks SIGTERM; sshd, its child, ends with it
+	kill -KILL "${SSH_PIDS[@]}" 2>/dev/null || :
+	wait "${SSH_PIDS[@]}" 2>/dev/null || :
 	SSH_PIDS=()
 }
 
@@ -163,7 +167,7 @@ ssh_one()
 ssh_turns() { ssh_same mpirun -hosts a,b -n 8 "$HOSTS_MADE/answer"; }
 ssh_each()  { ssh_same mpirun -hosts a:4,b:4 -n 8 "$HOSTS_MADE/answer"; }
 
-# Section 2: an interface of another name on each machine; an address as well
+# Section 2: the network by another name on each machine
 ssh_names()
 {
 	ssh_same env -u FI_UNIMEM_NET mpirun -hosts a:4,b:4 \
@@ -203,6 +207,7 @@ ssh_job()
 	job=$!
 	for ((tries = 0; tries < 600; tries++)); do
 		[ ! -s "$made/0" ] || [ ! -s "$made/1" ] || return 0
+		kill -0 "$job" || break
 		sleep 0.1
 	done
 	cat "$SSH_MADE/job"
@@ -226,7 +231,8 @@ ssh_job_ended()
 			break
 		sleep 0.1
 	done
-	[ "$tries" -lt 600 ]
+	# 124, 137: by timeout, so it did not end by itself
+	[ "$tries" -lt 600 ] && [ "$rc" -ne 124 ] && [ "$rc" -ne 137 ]
 }
 
 # Section 3: unimem_info shows the interface of each rank behind the name of its
@@ -236,7 +242,7 @@ ssh_info()
 	local job i rc
 
 	ssh_job
-	ssh_user unimem_info --all-hosts=a,b | tee "$SSH_MADE/info"
+	ssh_user unimem_info --limit 60 --all-hosts=a,b | tee "$SSH_MADE/info"
 	for i in 0 1; do
 		echo "${SSH_HOSTS[i]} $(cat "$SSH_MADE/ranks/$i")"
 	done | diff - <(awk '$2 ~ /^[0-9]+:[0-9]+$/ { print $1, $3 }' \
@@ -269,7 +275,7 @@ ssh_tests()	# run by bare_apart
 	smoke_one "the answer of one machine" ssh_one
 	smoke_one "mpirun -hosts a,b" ssh_turns
 	smoke_one "mpirun -hosts a:4,b:4" ssh_each
-	smoke_one "interfaces by other names" ssh_names
+	smoke_one "the network by other names" ssh_names
 	smoke_one "the counters of endpoints and cables" ssh_carried
 	smoke_one "unimem_info --all-hosts, then SIGTERM to mpirun" ssh_info
 	smoke_one "a rank on the other machine is killed" ssh_killed
