@@ -12,7 +12,7 @@ build_autogen()
 
 	mapfile -t inputs < <(cd "$TOP" && find . -path ./build -prune -o \
 		\( -name configure.ac -o -name Makefile.am -o \
-		   -name local.mk -o -name '*.m4' \
+		   -name '*.mk' -o -name '*.m4' \
 		   -o -name autogen.sh \) ! -name aclocal.m4 ! -path './m4/l*' \
 		-print | sort)
 	key=$(cd "$TOP" && hash_of "${inputs[@]}")
