@@ -265,7 +265,7 @@ void net_peer_dying(struct net_peer *peer, int status)
 
 void net_peer_lost(struct net_peer *peer, const char *what, int status)
 {
-	if (peer->dying == 0 && peer->met) {
+	if (peer->dying == 0 && (peer->met || peer->s.taken != 0)) {
 		peer->lost = what;
 		peer->lost_status = status;
 	}
