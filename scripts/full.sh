@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # ./quickstart check-full [JOB...]: the jobs of scripts/full.list, and the
 # record of their results, docs/check-full.txt. Only this file writes the
-# record, and the record is of one source: each job of the list is there, with
-# its result or as NOT RUN. A run can be stopped at any time; the next one goes
+# record: each job of the list is there, with its result and the commit that had
+# it, or as NOT RUN. A run can be stopped at any time; the next one goes
 # on with the jobs that have no result yet, in another clone or on another
 # machine from the committed record. A change to the source discards the results
 # of the jobs whose inputs it touches (the lines with "=" in the list).
@@ -11,6 +11,7 @@
 FULL_STATE=$BUILD/full.state	# the events of jobs, also of other sources
 FULL_RESULT=$TOP/docs/check-full.txt
 FULL_HEADING=			# which source, where
+FULL_COMMIT=			# of it
 FULL_JOBS=			# the list, by full_keys
 
 # Every source file: what git does not ignore or, where git knows nothing of
@@ -62,27 +63,44 @@ full_inputs()
 # A hash of standard input
 full_hash() { sha256sum | cut -c1-16; }
 
-# The list, without comments
-full_list() { sed -e '/^[[:space:]]*\(#\|$\)/d' "$TOP/scripts/full.list"; }
+# The jobs of the list, each after the paths of its inputs and a tab
+full_list()
+{
+	awk '
+		/^[ \t]*(#|$)/	{ next }
+		/^@/ {
+			name = $1
+			sub(/^[^ ]+ /, "")
+			group[name] = $0
+			next
+		}
+		/^=/ {
+			paths = ""
+			for (i = 2; i <= NF; i++)
+				paths = paths ($i in group ? group[$i] : $i) " "
+			next
+		}
+		{ print (paths == "" ? "." : paths group["@all"]) "\t" $0 }
+	' "$TOP/scripts/full.list"
+}
 
 # full_keys : the jobs of the list, with tabs: name, key, share, limit, command.
-# The key is a hash of the command and its inputs; the share, of the inputs, is
-# for thinned jobs (test/lib_run.py).
+# The key is a hash of the command, the compiler and the inputs; the share, of
+# the inputs, is for thinned jobs (test/lib_run.py, test/check/thin.sh).
 full_keys()
 {
-	local hashes line inputs name limit cmd
+	local hashes paths last="" inputs name limit cmd cc
 
 	hashes=$(full_hashes)
-	inputs=$(full_hash <<<"$hashes")
-	while IFS= read -r line; do
-		if [[ $line == "= "* ]]; then
-			inputs=$(full_inputs "${line#= }" <<<"$hashes" |
-				full_hash)
-			continue
+	cc=$(gcc --version | head -n 1)
+	while IFS=$'\t' read -r paths name; do
+		if [ "$paths" != "$last" ]; then
+			inputs=$(full_inputs "$paths" <<<"$hashes" | full_hash)
+			last=$paths
 		fi
-		IFS=: read -r name limit cmd <<<"$line"
+		IFS=: read -r name limit cmd <<<"$name"
 		printf '%s\t%s\t%d\t%s\t%s\n' "$name" \
-			"$(full_hash <<<"$inputs$cmd")" "0x${inputs:0:4}" \
+			"$(full_hash <<<"$inputs$cmd$cc")" "0x${inputs:0:4}" \
 			"${limit// /}" "${cmd# }"
 	done < <(full_list)
 }
@@ -104,10 +122,11 @@ full_commit()
 }
 
 # full_results : of each job of the list, in one line with tabs: name, RAN or
-# NOT RUN or NOT FINISHED, passed, failed, skipped, quarantined, seconds, runs,
-# failed runs, key. Of the events, those count that have the job's present key.
-# The numbers are those of the run with most failures: a later run does not hide
-# an earlier one.
+# SKIPPED or NOT RUN or NOT FINISHED, passed, failed, skipped, quarantined,
+# seconds, runs, failed runs, key, commit. Of the events, those count that have
+# the job's present key. The numbers are those of the run with most failures: a
+# later run does not hide an earlier one. A run in which all was skipped counts
+# until there is another one.
 full_results()
 {
 	awk -F '\t' -v OFS='\t' '
@@ -117,9 +136,12 @@ full_results()
 				open[job] = 1
 			} else if ($3 == "ENDED") {
 				open[job] = 0
+				if (ran[job] == 0)
+					runs[job] = f[job] = 0
+				ran[job] += $4 + $5 + $7
 				if (!runs[job]++ || $5 > f[job]) {
 					p[job] = $4; f[job] = $5; s[job] = $6
-					q[job] = $7; t[job] = $8
+					q[job] = $7; t[job] = $8; c[job] = $9
 				}
 				if ($5 > 0)
 					bad[job]++
@@ -128,10 +150,12 @@ full_results()
 		}
 		{
 			job = $1 FS $2
-			print $1, runs[job] ? "RAN" : open[job] ? \
-				"NOT FINISHED" : "NOT RUN", p[job] + 0, \
+			print $1, ran[job] ? "RAN" : runs[job] ? "SKIPPED" : \
+				open[job] ? "NOT FINISHED" : "NOT RUN", \
+				p[job] + 0, \
 				f[job] + 0, s[job] + 0, q[job] + 0, \
-				t[job] + 0, runs[job] + 0, bad[job] + 0, $2
+				t[job] + 0, runs[job] + 0, bad[job] + 0, $2, \
+				c[job]
 		}' "$FULL_STATE" - <<<"$FULL_JOBS"
 }
 
@@ -144,13 +168,14 @@ full_command()
 # The record
 full_write()
 {
-	local name how p f s q t runs bad key
+	local name how p f s q t runs bad key commit
 
 	mkdir -p "${FULL_RESULT%/*}"
 	{
 		echo "# Written by ./quickstart check-full; not to be edited."
 		echo "# ${FULL_HEADING//$'\n'/$'\n# '}"
-		while IFS=$'\t' read -r name how p f s q t runs bad key; do
+		while IFS=$'\t' read -r name how p f s q t runs bad key \
+				commit; do
 			full_line
 		done < <(full_results)
 		full_sum
@@ -162,13 +187,14 @@ full_write()
 full_line()
 {
 	printf '%-20s %s ' "$name" "$key"
-	if [ "$how" = RAN ]; then
+	if [[ $how != NOT* ]]; then
 		printf '%6d passed %5d failed %5d skipped %6d s  ' \
 			"$p" "$f" "$s" "$t"
 		[ "$q" -eq 0 ] || printf '(%d quarantined) ' "$q"
 		[ "$f" -eq 0 ] || printf 'FAILED '
 		[ "$runs" -eq 1 ] || printf '(in %d of %d runs) ' \
 			"$bad" "$runs"
+		printf 'at %s: ' "$commit"
 	else
 		printf '%-51s' "$how"
 	fi
@@ -180,7 +206,7 @@ full_sum()
 {
 	full_results | awk -F '\t' '
 		{ n++; p += $3; f += $4; s += $5 }
-		$2 == "RAN"	{ ran++; if ($4 > 0) bad++ }
+		$2 !~ /^NOT/	{ ran++; if ($4 > 0) bad++ }
 		END {
 			printf "# %d of %d jobs ran, %d of them failed", ran, \
 				n, bad
@@ -272,8 +298,9 @@ full_job()
 	grep -q "^$name"$'\t'"$key"$'\t' <<<"$(full_keys)" ||
 		die "the source changed while $name ran: its result is of no" \
 			"source and not recorded"
-	printf '%s\t%s\tENDED\t%s\t%s\t%s\t%s\t%s\n' "$name" "$key" \
-		"$p" "$f" "$s" "$q" "$((SECONDS - start))" >>"$FULL_STATE"
+	printf '%s\t%s\tENDED\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$key" \
+		"$p" "$f" "$s" "$q" "$((SECONDS - start))" "$FULL_COMMIT" \
+		>>"$FULL_STATE"
 	full_write
 }
 
@@ -287,6 +314,9 @@ full_read()
 			runs = 1
 			bad = $5 > 0
 			q = 0
+			commit = "unknown"
+			if (match($0, / at [^ ]+: /))
+				commit = substr($0, RSTART + 4, RLENGTH - 6)
 			if (match($0, /\([0-9]+ quarantined\)/))
 				q = substr($0, RSTART + 1) + 0
 			if (match($0, /\(in [0-9]+ of [0-9]+ runs\)/)) {
@@ -296,7 +326,7 @@ full_read()
 			}
 			for (i = 0; i < runs; i++)
 				print $1, $2, "ENDED", $3, i < bad ? $5 : 0, \
-					$7, q, $9
+					$7, q, $9, commit
 		}' "$FULL_RESULT"
 }
 
@@ -315,12 +345,15 @@ full_merge()
 # The jobs, and the results so far
 full_begin()
 {
-	local merged
+	local commit merged
 
-	FULL_JOBS=$(full_keys)
-	FULL_HEADING="source $(full_hashes | full_hash), $(full_commit)
-$(date -u +%Y-%m-%d), $(uname -sm), $(nproc) cores, $(gcc --version |
-	head -n 1)"
+	[ -n "$FULL_JOBS" ] || FULL_JOBS=$(full_keys)
+	commit=$(full_commit)
+	FULL_HEADING="source $(full_hashes | full_hash), $commit
+last run on $(date -u +%Y-%m-%d), $(uname -sm), $(nproc) cores, $(gcc \
+	--version | head -n 1)"
+	FULL_COMMIT=${commit#*commit }
+	FULL_COMMIT=${FULL_COMMIT/ WITH CHANGES/+changes}
 	[ -s "$FULL_STATE" ] ||
 		echo "# name, key, event, then its numbers" >"$FULL_STATE"
 	merged=$(full_merge)
@@ -359,7 +392,7 @@ full_end()
 	local name how p f s _ missing=0
 
 	while IFS=$'\t' read -r name how p f s _; do
-		if [ "$how" = RAN ]; then
+		if [[ $how != NOT* ]]; then
 			tally "$name" "$p" "$f" "$s"
 		else
 			TALLY+=("$(printf '%-28s %s' "$name" "$how")")
@@ -372,6 +405,8 @@ full_end()
 
 check_full()
 {
+	# of what will be built: a change from now on is noticed
+	FULL_JOBS=$(full_keys)
 	packages_need build
 	packages_need check
 	build_all

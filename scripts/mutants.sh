@@ -23,7 +23,7 @@ mutants_named()
 				unset "files[$file]"
 		done
 	done
-	[ ${#files[@]} -eq 0 ] || printf '%s\n' "${files[@]}"
+	[ ${#files[@]} -eq 0 ] || printf '%s\n' "${files[@]}" | sort -u
 }
 
 # mutants_command [NAME...] : all of test/mutants, or those

@@ -29,7 +29,7 @@ for check in test/check/check-ep-*.sh; do
 done
 
 # Each input in the real list is there.
-sed -n 's/^= //p' scripts/full.list | tr ' ' '\n' >"$top/paths"
+bash scripts/step full_list | cut -f1 | sort -u | tr ' ' '\n' >"$top/paths"
 while IFS= read -r path; do
 	path=${path#-}
 	set -- "${path%\*}"
@@ -46,20 +46,23 @@ mutants_of()
 	sed -n "s,^$1: .*check-mutants ,,p" scripts/full.list | tr -d "'"
 }
 sed -n 's/: .*check-mutants .*//p' scripts/full.list >"$top/jobs"
+: >"$top/mutants"
 while read -r job <&3; do
-	inputs=$(sed -n "/^= /h; /^$job:/{g; s/^= //p}" scripts/full.list)
-	[ "$inputs" != . ] || continue
+	inputs=$(bash scripts/step full_list | sed -n "s/\t$job: .*//p")
 	set -f
 	# shellcheck disable=SC2046 # words
 	set -- $(mutants_of "$job")
 	set +f
-	bash scripts/step mutants_named "$@" |
-		while read -r file; do
+	bash scripts/step mutants_named "$@" >"$top/named" || exit 99
+	cat "$top/named" >>"$top/mutants"
+	[ "${inputs%% *}" != . ] || continue
+	while read -r file; do
 		head -n 1 "$file" | sed 's/^test: //; s/[: ].*//'
 		sed -n 's,^--- a/,,p' "$file"
 		echo "${file##*/test/mutants/}" | sed 's,^,test/mutants/,'
-	done | sed -E 's,^(test/(unit|multi|fuzz|conform)/\w+)$,\1.c,' |
+	done <"$top/named" | sed -E 's,^(test/(unit|multi|fuzz|conform)/\w+)$,\1.c,' |
 		sort -u >"$top/wanted"
+	[ -s "$top/wanted" ] || exit 99
 	sed "s/^/$(printf '%64s' '')  /" "$top/wanted" |
 		bash scripts/step full_inputs "$inputs" | cut -c67- |
 		diff "$top/wanted" - && continue
@@ -67,6 +70,11 @@ while read -r job <&3; do
 		"inputs"
 	failed=1
 done 3<"$top/jobs"
+ls "$PWD"/test/mutants/*.patch >"$top/all"
+sort "$top/mutants" | diff "$top/all" - || {
+	echo "FAIL: scripts/full.list: the jobs of mutants do not have each once"
+	failed=1
+}
 
 # The job "slow" waits for the file go, "bad" fails once, "changer" changes the
 # source if it shall. Each says in build/ran that it ran.
@@ -282,7 +290,7 @@ names-5: 600: sh scripts/own 0 "a b c d e" 5; : build/obj/test/multi/known
 no-compiler: 600: exit 77; make TESTS='$(UNIT_TESTS) test/multi/known'
 runner-77: 600: exit 77; build/obj/test/lib/known test/run-known --thin 3/0
 nothing: 600: echo "0 passed, 0 failed, 0 skipped"
-all-skipped: 600: sh scripts/all-skipped; exit 77; build/obj/test/multi/known
+all-skipped: 600: sh scripts/all-skipped || exit; : build/obj/test/multi/known
 program-skipped: 600: exit 77; build/obj/test/multi/known
 END
 sed -i 's|^check/.*|&\ncheck/test/multi/known*: a reason|' \
@@ -294,8 +302,11 @@ echo "skip $2 (0.1 s)" >"build/obj/$1.log"
 echo "PASS: $1"; echo "# PASS: 1"; echo "# FAIL: 0"
 END
 cat >"$top/scripts/all-skipped" <<'END'
+echo all >>build/ran
+[ -e build/able ] && echo "4 passed, 0 failed, 0 skipped" && exit
 echo "skip one (0.1 s)"
 echo "0 passed, 0 failed, 1 skipped"
+exit 77
 END
 cat >"$top/scripts/own" <<'END'
 for skip in $2; do
@@ -331,4 +342,12 @@ has "77" '^runner-77 +0 passed +1 failed +0 skipped .* FAILED'
 has "nothing" '^nothing +0 passed +1 failed +0 skipped .* FAILED'
 has "skips all" '^all-skipped +0 passed +0 failed +1 skipped'
 has "skips all" '^program-skipped +0 passed +0 failed +1 skipped'
+
+# What was skipped runs again, when this machine is another one or is quiet.
+: >"$top/build/able"
+full 1
+has "skipped before" '^all-skipped +4 passed +0 failed +0 skipped +[0-9]+ s  at'
+[ "$(ran all)" -eq 2 ] || complain "a job that was skipped did not run again"
+full 1
+[ "$(ran all)" -eq 2 ] || complain "a job that passed ran again"
 exit $failed
