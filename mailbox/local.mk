@@ -12,6 +12,8 @@ libmbox_daemon_la_CPPFLAGS = $(MBOX_CPPFLAGS)
 libmbox_daemon_la_SOURCES = \
 	mailbox/common/mbox_name.c \
 	mailbox/common/mbox_name.h \
+	mailbox/common/mbox_notify.c \
+	mailbox/common/mbox_notify.h \
 	mailbox/common/mbox_wire.h \
 	mailbox/daemon/mbox_client.c \
 	mailbox/daemon/mbox_client.h \
