@@ -30,6 +30,25 @@ unimem_mailboxd_SOURCES = \
 	prov/unimem/util/unm_daemon.h
 unimem_mailboxd_LDADD = libmbox_daemon.la libunimem-hal.la
 
+# ---- Mailboxes as character devices: all but main(), for unit tests too ----
+
+if CUSE
+noinst_LTLIBRARIES += libmbox_cuse.la
+libmbox_cuse_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+libmbox_cuse_la_CPPFLAGS = $(MBOX_CPPFLAGS) $(FUSE3_CFLAGS)
+libmbox_cuse_la_LIBADD = $(FUSE3_LIBS)
+libmbox_cuse_la_SOURCES = \
+	mailbox/common/mbox_notify.c \
+	mailbox/common/mbox_notify.h \
+	mailbox/common/mbox_wire.h \
+	mailbox/cuse/cuse_loop.c \
+	mailbox/cuse/cuse_loop.h \
+	mailbox/cuse/cuse_open.c \
+	mailbox/cuse/cuse_open.h \
+	mailbox/cuse/cuse_wait.c \
+	mailbox/cuse/cuse_wait.h
+endif
+
 # ---- libunimem-mailbox.so, for programs ------------------------------------
 
 # current:revision:age - raise current when mailbox.h changes
