@@ -41,6 +41,8 @@ libmbox_cuse_la_SOURCES = \
 	mailbox/common/mbox_notify.c \
 	mailbox/common/mbox_notify.h \
 	mailbox/common/mbox_wire.h \
+	mailbox/cuse/cuse_act.c \
+	mailbox/cuse/cuse_act.h \
 	mailbox/cuse/cuse_loop.c \
 	mailbox/cuse/cuse_loop.h \
 	mailbox/cuse/cuse_open.c \
