@@ -43,6 +43,8 @@ libmbox_cuse_la_SOURCES = \
 	mailbox/common/mbox_wire.h \
 	mailbox/cuse/cuse_act.c \
 	mailbox/cuse/cuse_act.h \
+	mailbox/cuse/cuse_device.c \
+	mailbox/cuse/cuse_device.h \
 	mailbox/cuse/cuse_file.c \
 	mailbox/cuse/cuse_file.h \
 	mailbox/cuse/cuse_loop.c \
