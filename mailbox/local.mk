@@ -53,6 +53,15 @@ libmbox_cuse_la_SOURCES = \
 	mailbox/cuse/cuse_open.h \
 	mailbox/cuse/cuse_wait.c \
 	mailbox/cuse/cuse_wait.h
+
+bin_PROGRAMS += unimem-mailbox-cuse
+unimem_mailbox_cuse_CPPFLAGS = $(MBOX_CPPFLAGS) $(FUSE3_CFLAGS)
+unimem_mailbox_cuse_SOURCES = \
+	mailbox/cuse/unimem_mailbox_cuse.c \
+	prov/unimem/util/unm_daemon.c \
+	prov/unimem/util/unm_daemon.h
+unimem_mailbox_cuse_LDADD = libmbox_cuse.la libunimem-mailbox.la \
+	libunimem-hal.la
 endif
 
 # ---- libunimem-mailbox.so, for programs ------------------------------------
