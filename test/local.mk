@@ -487,6 +487,7 @@ libtest_la_SOURCES = \
 	test/lib/gsas_memory_fixture.h \
 	test/lib/gsas_pages_fixture.h \
 	test/lib/gsas_processes.c \
+	test/lib/cuse_fixture.h \
 	test/lib/gsas_processes.h \
 	test/lib/gsas_queue_fixture.h \
 	test/lib/gsas_service_fixture.c \
