@@ -89,6 +89,12 @@ FUZZERS = \
 	test/fuzz/fuzz_platform \
 	test/fuzz/fuzz_wire
 
+# of unimem-mailbox-cuse; where it is not built, check-mailbox.sh says so
+if CUSE
+CUSE_TESTS = \
+	test/unit/test_mailbox_cuse
+endif
+
 # cmocka programs, each of one source file
 UNIT_TESTS = \
 	$(FUZZERS) \
@@ -167,6 +173,7 @@ UNIT_TESTS = \
 	test/unit/test_litmus \
 	test/unit/test_litmus_msg \
 	test/unit/test_mailbox_client \
+	$(CUSE_TESTS) \
 	test/unit/test_mailbox_link \
 	test/unit/test_malloc_short \
 	test/unit/test_match \
@@ -386,6 +393,7 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_gsas_serve_queue \
 	test/unit/test_gsas_wrong \
 	test/unit/test_mailbox_client \
+	$(CUSE_TESTS) \
 	test/unit/test_mailbox_link \
 	test/unit/test_mem \
 	test/unit/test_mem_find \
@@ -575,6 +583,8 @@ test_multi_test_malloc_LDADD = libunimem-malloc.la $(CMOCKA_LIBS)
 
 test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)
+test_unit_test_mailbox_cuse_CPPFLAGS = $(AM_CPPFLAGS) $(FUSE3_CFLAGS)
+test_unit_test_mailbox_cuse_LDADD = libmbox_cuse.la $(CMOCKA_LIBS)
 WITH_MAILBOX = libtest.la libunimem-mailbox.la libunimem-hal.la \
 	$(LIBFABRIC_LIBS)
 test_multi_test_mailbox_LDADD = $(WITH_MAILBOX)
