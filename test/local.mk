@@ -92,7 +92,8 @@ FUZZERS = \
 # of unimem-mailbox-cuse; where it is not built, check-mailbox.sh says so
 if CUSE
 CUSE_TESTS = \
-	test/unit/test_mailbox_cuse
+	test/unit/test_mailbox_cuse \
+	test/unit/test_mailbox_cuse_ends
 endif
 
 # cmocka programs, each of one source file
@@ -424,6 +425,7 @@ ASAN_MEMORY_TESTS = \
 # which is blind to a second process
 TSAN_TESTS = \
 	test/check/check-hal-threads.sh \
+	$(CUSE_TESTS) \
 	test/unit/test_mem_find \
 	test/unit/test_mr \
 	test/unit/test_asleep \
@@ -585,6 +587,8 @@ test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_cuse_CPPFLAGS = $(AM_CPPFLAGS) $(FUSE3_CFLAGS)
 test_unit_test_mailbox_cuse_LDADD = libmbox_cuse.la $(CMOCKA_LIBS)
+test_unit_test_mailbox_cuse_ends_CPPFLAGS = $(AM_CPPFLAGS) $(FUSE3_CFLAGS)
+test_unit_test_mailbox_cuse_ends_LDADD = libmbox_cuse.la $(CMOCKA_LIBS)
 WITH_MAILBOX = libtest.la libunimem-mailbox.la libunimem-hal.la \
 	$(LIBFABRIC_LIBS)
 test_multi_test_mailbox_LDADD = $(WITH_MAILBOX)
