@@ -12,6 +12,8 @@ libmbox_daemon_la_CPPFLAGS = $(MBOX_CPPFLAGS)
 libmbox_daemon_la_SOURCES = \
 	mailbox/common/mbox_name.c \
 	mailbox/common/mbox_name.h \
+	mailbox/common/mbox_notify.c \
+	mailbox/common/mbox_notify.h \
 	mailbox/common/mbox_wire.h \
 	mailbox/daemon/mbox_client.c \
 	mailbox/daemon/mbox_client.h \
@@ -27,6 +29,40 @@ unimem_mailboxd_SOURCES = \
 	prov/unimem/util/unm_daemon.c \
 	prov/unimem/util/unm_daemon.h
 unimem_mailboxd_LDADD = libmbox_daemon.la libunimem-hal.la
+
+# ---- Mailboxes as character devices: all but main(), for unit tests too ----
+
+if CUSE
+noinst_LTLIBRARIES += libmbox_cuse.la
+libmbox_cuse_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+libmbox_cuse_la_CPPFLAGS = $(MBOX_CPPFLAGS) $(FUSE3_CFLAGS)
+libmbox_cuse_la_LIBADD = $(FUSE3_LIBS)
+libmbox_cuse_la_SOURCES = \
+	mailbox/common/mbox_notify.c \
+	mailbox/common/mbox_notify.h \
+	mailbox/common/mbox_wire.h \
+	mailbox/cuse/cuse_act.c \
+	mailbox/cuse/cuse_act.h \
+	mailbox/cuse/cuse_device.c \
+	mailbox/cuse/cuse_device.h \
+	mailbox/cuse/cuse_file.c \
+	mailbox/cuse/cuse_file.h \
+	mailbox/cuse/cuse_loop.c \
+	mailbox/cuse/cuse_loop.h \
+	mailbox/cuse/cuse_open.c \
+	mailbox/cuse/cuse_open.h \
+	mailbox/cuse/cuse_wait.c \
+	mailbox/cuse/cuse_wait.h
+
+bin_PROGRAMS += unimem-mailbox-cuse
+unimem_mailbox_cuse_CPPFLAGS = $(MBOX_CPPFLAGS) $(FUSE3_CFLAGS)
+unimem_mailbox_cuse_SOURCES = \
+	mailbox/cuse/unimem_mailbox_cuse.c \
+	prov/unimem/util/unm_daemon.c \
+	prov/unimem/util/unm_daemon.h
+unimem_mailbox_cuse_LDADD = libmbox_cuse.la libunimem-mailbox.la \
+	libunimem-hal.la
+endif
 
 # ---- libunimem-mailbox.so, for programs ------------------------------------
 

@@ -28,7 +28,8 @@ build_in() { cd "$1" || return; shift; "$@"; }
 # The libraries that configure would find: a package may be new since then.
 build_libraries()
 {
-	pkg-config --modversion libfabric hwloc cmocka libseccomp 2>&1 || :
+	pkg-config --modversion libfabric hwloc cmocka libseccomp fuse3 \
+		2>&1 || :
 }
 
 # build_configure OBJDIR NAME ARGS...

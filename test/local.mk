@@ -89,6 +89,13 @@ FUZZERS = \
 	test/fuzz/fuzz_platform \
 	test/fuzz/fuzz_wire
 
+# of unimem-mailbox-cuse; where it is not built, check-mailbox.sh says so
+if CUSE
+CUSE_TESTS = \
+	test/unit/test_mailbox_cuse \
+	test/unit/test_mailbox_cuse_ends
+endif
+
 # cmocka programs, each of one source file
 UNIT_TESTS = \
 	$(FUZZERS) \
@@ -167,6 +174,7 @@ UNIT_TESTS = \
 	test/unit/test_litmus \
 	test/unit/test_litmus_msg \
 	test/unit/test_mailbox_client \
+	$(CUSE_TESTS) \
 	test/unit/test_mailbox_link \
 	test/unit/test_malloc_short \
 	test/unit/test_match \
@@ -386,6 +394,7 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_gsas_serve_queue \
 	test/unit/test_gsas_wrong \
 	test/unit/test_mailbox_client \
+	$(CUSE_TESTS) \
 	test/unit/test_mailbox_link \
 	test/unit/test_mem \
 	test/unit/test_mem_find \
@@ -416,6 +425,7 @@ ASAN_MEMORY_TESTS = \
 # which is blind to a second process
 TSAN_TESTS = \
 	test/check/check-hal-threads.sh \
+	$(CUSE_TESTS) \
 	test/unit/test_mem_find \
 	test/unit/test_mr \
 	test/unit/test_asleep \
@@ -487,6 +497,7 @@ libtest_la_SOURCES = \
 	test/lib/gsas_memory_fixture.h \
 	test/lib/gsas_pages_fixture.h \
 	test/lib/gsas_processes.c \
+	test/lib/cuse_fixture.h \
 	test/lib/gsas_processes.h \
 	test/lib/gsas_queue_fixture.h \
 	test/lib/gsas_service_fixture.c \
@@ -574,6 +585,10 @@ test_multi_test_malloc_LDADD = libunimem-malloc.la $(CMOCKA_LIBS)
 
 test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)
+test_unit_test_mailbox_cuse_CPPFLAGS = $(AM_CPPFLAGS) $(FUSE3_CFLAGS)
+test_unit_test_mailbox_cuse_LDADD = libmbox_cuse.la $(CMOCKA_LIBS)
+test_unit_test_mailbox_cuse_ends_CPPFLAGS = $(AM_CPPFLAGS) $(FUSE3_CFLAGS)
+test_unit_test_mailbox_cuse_ends_LDADD = libmbox_cuse.la $(CMOCKA_LIBS)
 WITH_MAILBOX = libtest.la libunimem-mailbox.la libunimem-hal.la \
 	$(LIBFABRIC_LIBS)
 test_multi_test_mailbox_LDADD = $(WITH_MAILBOX)
@@ -702,7 +717,7 @@ EXTRA_DIST += $(CHECKS) $(TOOL_CHECKS) $(EP_CHECKS) $(HAL_CHECKS) \
 	test/check/check-hal-sim-points.sh \
 	test/check/check-hal-threads.sh \
 	test/check/check-lib.sh test/check/thin.sh test/check/two-hosts.sh \
-	test/check/mailbox_select.py \
+	test/check/cuse_devices.py test/check/mailbox_select.py \
 	test/check/source_rules.py test/check/words.txt \
 	test/check/check-systemd.sh \
 	test/check/ep-lib.sh \

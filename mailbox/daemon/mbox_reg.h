@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "common/mbox_notify.h"
 #include "daemon/mbox_link.h"
 
 /* The registration of an opcode. Its owner is a client of the daemon: it lives
@@ -15,9 +16,7 @@
 struct mbox_reg {
 	const void *owner;		/* NULL: the opcode is free */
 	int fd;				/* socket of the owner, which owns it */
-	int process;			/* 's': pidfd; else -1 */
-	int signal;
-	int event_fd;			/* 'e'; else -1 */
+	struct mbox_notify notify;
 	bool full;			/* fd takes no message until
 					 * mbox_reg_writable() */
 };

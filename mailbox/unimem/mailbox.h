@@ -6,8 +6,9 @@
  * [D 3.2] is section 3.2 of ExaNoDe deliverable D3.6, which describes a kernel
  * driver. Here libunimem-mailbox and a daemon for each node,
  * unimem-mailboxd(8), do the work of the driver, so descriptors come from
- * mailbox_open() and not from open("/dev/Unimem/mailboxA"). The manual page
- * mailbox(3) lists what differs from the driver. Any thread may call any of
+ * mailbox_open(). unimem-mailbox-cuse(8) offers open("/dev/Unimem/mailboxA"),
+ * where the machine allows it. The manual page mailbox(3) lists what differs
+ * from the driver. Any thread may call any of
  * these functions.
  */
 #ifndef UNIMEM_MAILBOX_H

@@ -18,7 +18,8 @@ built = $(PROGRAMS) $(LTLIBRARIES) $(check_PROGRAMS) $(check_LTLIBRARIES)
 lists = $(subst /,_,$(subst -,_,$(subst .,_,$(built))))
 files = $(sort $(filter %.c,$(foreach l,$(lists),$($l_SOURCES))))
 flags = $(DEFS) $(AM_CPPFLAGS) -I$(MALLOC) $(HWLOC_CFLAGS) $(SECCOMP_CFLAGS) \
-	$(SODIUM_CFLAGS) $(UCX_CFLAGS) -DGSAS_BINDIR='""' -DMBOX_BINDIR='""' \
+	$(SODIUM_CFLAGS) $(UCX_CFLAGS) $(FUSE3_CFLAGS) \
+	-DGSAS_BINDIR='""' -DMBOX_BINDIR='""' \
 	-DHAL_MODEL_DIR='""' $(UNM_CFLAGS) -Werror -Wno-unknown-warning-option
 syntax:
 	@echo '$(words $(files)) files'

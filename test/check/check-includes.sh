@@ -13,7 +13,8 @@
 #			these gsas_types.h
 #   rdma		itself, hal.h, util/, gsas_port.h
 #   malloc	itself, util/, hal_limit.h
-#   mailbox	hal.h, util/; folders: daemon, client > common > unimem
+#   mailbox	hal.h, util/; folders: cuse, daemon, client > common
+#			> unimem
 #   tools		hal.h and unm_stats.h, for what a public page holds;
 #			gsas_port.h and gsas_job.h; hal_limit.h, unm_topology.h
 #   bench		itself; hal_limits.c also hal.h; model_*.c also hal.h,
@@ -49,7 +50,7 @@ BEGIN {
 	layered = "^prov/unimem/(unm_|(api|progress|trigger|msg|rma|core|" \
 		"util)/)"
 	united = substr(layered, 1, length(layered) - 1) \
-		"|hal/)|^gsas/[a-z]+/|^mailbox/(client|common|daemon)/"
+		"|hal/)|^gsas/[a-z]+/|^mailbox/(client|common|cuse|daemon)/"
 	n = split("util . core rma msg trigger progress api", order)
 	for (i = 1; i <= n; i++)
 		rank[order[i]] = i
@@ -100,7 +101,7 @@ function mailbox_allowed(from, to)
 {
 	if (from == to || to == "unimem")
 		return 1
-	return to == "common" && (from == "daemon" || from == "client")
+	return to == "common" && from ~ /^(cuse|daemon|client)$/
 }
 # direct: may a file of folder "from" include header "name" of folder "to"?
 function allowed(file, from, to, name)

@@ -3,8 +3,8 @@
 # The example of the mailbox on four nodes, as a user runs it, and plain reads,
 # writes and selects of Python: in both profiles of the emulation and on the
 # register model. The daemons start by themselves, and are gone when nobody
-# needs them any more; no file is left. Wrong options of unimem-mailboxd end in
-# one line.
+# needs them any more; no file is left. Wrong options of unimem-mailboxd and of
+# unimem-mailbox-cuse end in one line.
 . "$(dirname "$0")/check-lib.sh"
 
 ping=${UNM_BUILDDIR:?run by make check}/mailbox/examples/ping
@@ -96,7 +96,7 @@ refused()
 	setting=$*
 	text=$1
 	shift
-	$run "$daemon" "$@" >out 2>err </dev/null && bad "accepted"
+	$run "$program" "$@" >out 2>err </dev/null && bad "accepted"
 	if [ "$(wc -l <err)" -ne 1 ] || ! grep -q -e "$text" err; then
 		bad "no '$text'"
 	fi
@@ -113,10 +113,22 @@ for profile in host exanode; do
 	example $profile
 done
 unset FI_UNIMEM_PROFILE
+program=$daemon
 refused "give a number" --board x
 refused "give a number from 0 to 3600000" --linger 3600001
 refused "unexpected argument" rest
 refused "no board 4" --board 4
+program=$UNM_BUILDDIR/unimem-mailbox-cuse
+if [ -x "$program" ]; then
+	refused "give a number from 0 to 65534" --board 65535
+	refused "give up to 32 letters" --name a/b
+	refused "give up to 32 letters" --name ''
+	refused "unexpected argument" rest
+	refused "there are 4 boards" --board 4
+else
+	# a line that show_skips (scripts/count.sh) counts
+	echo "skip devices (built without libfuse 3)"
+fi
 export FI_UNIMEM_HAL=sim FI_UNIMEM_SIM=world=$$
 example sim
 for f in /dev/shm/*unimem*; do

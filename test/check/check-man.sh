@@ -36,6 +36,7 @@ options()
 options gsas/daemon/gsasd.c man/gsasd.8
 options gsas/daemon/gsasctl.c man/gsasctl.1
 options mailbox/daemon/unimem_mailboxd.c man/unimem-mailboxd.8
+options mailbox/cuse/unimem_mailbox_cuse.c man/unimem-mailbox-cuse.8
 
 # errors HEADER PAGE: the errors that the comment of the header lists, and those
 # of the page
