@@ -42,6 +42,7 @@ CHECKS = \
 # another compiler
 TOOL_CHECKS = \
 	test/check/check-clang.sh \
+	test/check/check-exanode.sh \
 	test/check/check-gate.sh \
 	test/check/check-model.sh \
 	test/check/check-mutants.sh \
@@ -695,7 +696,8 @@ check-local:
 endif !HAVE_CMOCKA
 TESTS += $(CHECKS)
 endif !FUZZ
-EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/mutants
+EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/mutants \
+	test/check/test_exanode.py
 EXTRA_DIST += $(CHECKS) $(TOOL_CHECKS) $(EP_CHECKS) $(HAL_CHECKS) \
 	test/check/check-cmocka.sh \
 	test/check/alone.sh test/check/check-hal-net-points.sh \
