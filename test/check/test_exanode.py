@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""bench/model, with results of our own: the rule that judges raw readings, and
-files of figures that are refused."""
+"""bench/exanode and bench/model, with results of our own: goals, the rule that
+judges raw readings, what changed figures move, and what is refused."""
 
+import argparse
 import io
 import os
 import sys
+import tempfile
 import unittest
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TOP, "bench"))
 
+import lib_exanode                      # noqa: E402
 import lib_model                        # noqa: E402
+from lib_exanode import RMA, STAIRS     # noqa: E402
 
 
 def program(name):
@@ -27,7 +32,9 @@ def program(name):
 
 
 FILE = os.path.join(TOP, "prov/unimem/hal/exanode.model")
-model = program("model")
+exanode, model = program("exanode"), program("model")
+ALL = [s.name for s in STAIRS + RMA]
+SOFTWARE = 2                            # us, in each step
 ROW = "%s %.1f 0 0 %.1f %s 0 judged"    # as model_raw prints it
 
 
@@ -121,6 +128,217 @@ class Judge(unittest.TestCase):
         """A reading whose calls are not known fails."""
         self.assertEqual(self.judged(ROW % ("dma_setup", 9, 9, "ns"))[0],
                          [None])
+
+
+class Moves(unittest.TestCase):
+    """The staircase under changed figures."""
+
+    def setUp(self):
+        self.m = lib_model.figures(FILE)
+        self.changed = {**self.m, "packet_latency": 50e3}
+
+    @staticmethod
+    def results(m, more=None, share=0.5):
+        """Each step takes its sum, software, and more (us) by step; its
+        bandwidth is a share of what is possible. In a second repetition the
+        machine was busy."""
+        res = lib_exanode.Quiet("exanode+model")
+        for s in STAIRS + RMA:
+            us = s.latency(m) / 1e3 + SOFTWARE + (more or {}).get(s.name, 0)
+            bw = share * s.bandwidth(m)
+            if s in RMA:
+                size = lib_exanode.long_size(s)
+                pairs = [(("put", s.name, 2, 8), us * 1e3, 9),
+                         (("put", s.name, 2, size), size / bw * 1e3, 9)]
+            else:
+                pairs = [(("latency", s.name, 2, 0), us, 9),
+                         (("bandwidth", s.name, 2, 65536), bw, 1 / 9)]
+            for key, value, busy in pairs:
+                res.values[key] = [value, busy * value]
+        return res
+
+    def moves(self, after, changed=None, quick=False):
+        return lib_exanode.moves(self.results(self.m), after, self.m,
+                                 changed or self.changed, quick)
+
+    def wrong(self, *args, **more):
+        return [move.name for move in self.moves(*args, **more) if move.wrong]
+
+    def seen(self, what, *args, **more):
+        return [move.name for move in self.moves(*args, **more)
+                if what in move.seen]
+
+    def test_moves(self):
+        after = self.results(self.changed)
+        self.assertEqual(self.wrong(after), [])
+        self.assertEqual(self.seen("latency", after), ALL)
+        self.assertEqual(self.seen("bandwidth", after), [])
+
+    def test_does_not_move(self):
+        for quick in (False, True):
+            self.assertEqual(self.wrong(self.results(self.m), quick=quick),
+                             ALL)
+
+    def test_bandwidth(self):
+        changed = {**self.m, "dma_bandwidth": 20e6}
+        engine = [n for n in ALL if n not in ("defaults", "rma-am",
+                                              "rma-native")]
+        after = self.results(changed)
+        self.assertEqual(self.seen("bandwidth", after, changed), engine)
+        self.assertEqual(self.wrong(after, changed), [])
+        after = self.results(self.m)
+        self.assertEqual(self.wrong(after, changed, quick=True), engine)
+
+    def test_by_more_than_its_sum(self):
+        """A figure that counts once too often; judged on a quiet machine
+        only."""
+        for name in ("tags", "rma-native"):
+            after = self.results(self.changed, {name: 49})
+            self.assertEqual(self.wrong(after), [name])
+            self.assertEqual(self.wrong(after, quick=True), [])
+
+    def test_software_is_more(self):
+        """A change that software could hide is not judged."""
+        changed = {**self.m, "packet_latency": 1.5e3}
+        after = self.results(changed, {"tags": 2})
+        self.assertEqual(self.wrong(after, changed), [])
+        self.assertEqual(self.seen("latency", after, changed), [])
+
+    def test_step_is_missing(self):
+        after = self.results(self.changed)
+        del after.values["latency", "eager", 2, 0]
+        del after.values["put", "rma-am", 2, 1024]
+        found = self.moves(after)
+        self.assertEqual([m.name for m in found if m.missing],
+                         ["eager", "rma-am"])
+        for move in found:
+            self.assertEqual(move.wrong, [])
+            self.assertEqual(len(move.cells()),
+                             len(lib_exanode.MOVES_HEADER))
+
+    def test_registration(self):
+        """Hidden behind the exchange of the region, wholly or in part."""
+        changed = {**self.m, "route_registration": 60e3}
+        for hidden in (0, SOFTWARE):
+            after = self.results(changed, {"published-1a": -hidden,
+                                           "inline": -hidden})
+            self.assertEqual(self.wrong(after, changed), [])
+            self.assertEqual(self.seen("latency", after, changed),
+                             ["published-1a", "inline"])
+        after = self.results(changed, {"published-1a": 40, "inline": -70,
+                                       "published-1b": 40})
+        self.assertEqual(self.wrong(after, changed),
+                         ["published-1a", "published-1b", "inline"])
+
+    def test_every_figure_of_a_sum(self):
+        """Without --set each figure that a sum has is changed, by enough, and
+        the provider takes the file."""
+        tried = set()
+        for changes in lib_exanode.CHANGES:
+            path = exanode.changed_model(FILE, changes, None)
+            try:
+                changed = lib_model.figures(path)
+            finally:
+                os.unlink(path)
+            self.assertGreaterEqual(changed["load_round_trip"],
+                                    changed["store_latency"])
+            after = self.results(changed)
+            self.assertEqual(self.wrong(after, changed), [])
+            self.assertTrue(self.seen("latency", after, changed) +
+                            self.seen("bandwidth", after, changed))
+            tried |= {c.split("=")[0] for c in changes}
+        for name in self.m:
+            other = {**self.m, name: 2 * self.m[name]}
+            in_sum = any(s.latency(other) != s.latency(self.m) or
+                         s.bandwidth(other) != s.bandwidth(self.m)
+                         for s in STAIRS + RMA)
+            self.assertEqual(name in tried, in_sum, name)
+
+    def test_early(self):
+        res = self.results(self.m)
+        self.assertEqual(lib_exanode.early(res, self.m), [])
+        res.values["latency", "tags", 2, 0] = [0.99]
+        self.assertEqual(lib_exanode.early(res, self.m), ["tags"])
+
+    def code(self, after, changes=("packet_latency=50 us",)):
+        """The exit code of --moves, and what it says."""
+        measured = iter([self.results(self.m)] + [after] * 9)
+        opts = argparse.Namespace(model=FILE, changes=list(changes),
+                                  quick=True)
+        with redirect_stdout(io.StringIO()) as out, \
+                tempfile.TemporaryDirectory() as folder, \
+                mock.patch.object(exanode, "OUT", folder), \
+                mock.patch.object(exanode, "results",
+                                  lambda *_: (next(measured), "")):
+            return exanode.all_moves(opts), out.getvalue()
+
+    def test_code(self):
+        after = self.results(self.changed)
+        code, text = self.code(after)
+        self.assertEqual(code, 0)
+        self.assertIn("\n%d passed, 0 failed, 0 skipped" % len(ALL), text)
+        code, text = self.code(self.results(self.m))
+        self.assertEqual(code, 1)
+        self.assertIn("tags did not move by its sum: latency", text)
+        del after.values["put", "rma-am", 2, 8]
+        code, text = self.code(after)
+        self.assertEqual(code, 3)
+        self.assertIn("rma-am was not measured", text)
+        code, text = self.code(self.results(self.m),
+                               ["packet_latency=1.1 us"])
+        self.assertEqual(code, 2)
+        self.assertIn("no step was seen to move", text)
+
+
+class Runner(unittest.TestCase):
+    def refused(self, *words):
+        """The exit code and the last line of standard error."""
+        with redirect_stderr(io.StringIO()) as err, mock.patch.object(
+                sys, "argv", ["exanode", *words]), \
+                self.assertRaises(SystemExit) as end:
+            exanode.options()
+        return end.exception.code, err.getvalue().splitlines()
+
+    def test_no_gnuplot(self):
+        with tempfile.TemporaryDirectory() as empty, \
+                mock.patch.dict(os.environ, PATH=empty):
+            code, lines = self.refused("--doc", "x.md")
+        self.assertEqual((code, len(lines)), (2, 1))
+        self.assertIn("install gnuplot", lines[0])
+
+    def test_wrong_calls(self):
+        for words in (["--moves", "--from", "x"], ["--moves", "--only", "raw"],
+                      ["--moves", "--doc", "x"], ["--only", "y"]):
+            self.assertEqual(self.refused(*words)[0], 2)
+
+    def test_waits_while_busy(self):
+        """For a quiet moment, but not for ever; a quick session does not."""
+        def waited(looks, **opts):
+            bench = exanode.Bench(argparse.Namespace(
+                cores="0,1", **{"quick": False, **opts}), FILE,
+                io.StringIO())
+            rest = iter(looks)
+            with redirect_stderr(io.StringIO()), \
+                    mock.patch.object(exanode, "look", lambda _: next(rest)):
+                return bench.wait(), len(list(rest))
+
+        self.assertEqual(waited([0.2, 0.3, 0.0, 9]), (0.0, 1))
+        self.assertEqual(waited([0.2, 0.0], quick=True), (0.2, 1))
+        self.assertEqual(waited([0.5] * 10000)[0], 0.5)
+
+    def test_derived_points(self):
+        """Points that the paper does not have are not called published."""
+        res = lib_exanode.Quiet("exanode+model")
+        for peer in ("raw", "asic"):
+            res.values["load", peer, 2, 8] = [2000]
+            res.values["loads_8", peer, 2, 1] = [4]
+        load, loads = ("\n".join(lines)
+                       for _, lines in lib_exanode.load_plots(res))
+        self.assertIn("$known << EOD\n0 2000\n2 1270\nEOD\n"
+                      "$derived << EOD\n1 2240\nEOD", load)
+        self.assertIn("figure 8 of [H] (profile", load)
+        self.assertNotIn("published", loads)
+        self.assertNotIn("ASIC", loads)
 
 
 if __name__ == "__main__":
