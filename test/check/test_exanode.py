@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(TOP, "bench"))
 
 import lib_exanode                      # noqa: E402
 import lib_model                        # noqa: E402
-from lib_exanode import RMA, STAIRS     # noqa: E402
+from lib_exanode import FIGURE, GOAL_STEP, MODEL, RMA, STAIRS  # noqa: E402
 
 
 def program(name):
@@ -128,6 +128,98 @@ class Judge(unittest.TestCase):
         """A reading whose calls are not known fails."""
         self.assertEqual(self.judged(ROW % ("dma_setup", 9, 9, "ns"))[0],
                          [None])
+
+
+class Goals(unittest.TestCase):
+    """Both are of one step, and of raw readings that give their figures back."""
+
+    RUNS = ("latency", "bandwidth", "raw")
+
+    def results(self, **more):
+        """us and MB/s of the step, ns and MB/s of the raw readings."""
+        v = {"latency": 1.2, "bandwidth": 990, "packet": 1000,
+             "figure": 1000, "calls": 50, "dma": 1000, **more}
+        res = lib_exanode.Quiet("exanode+model")
+        res.rows = [{"run": run} for run in self.RUNS]
+        res.values = {key: [value] for key, value in {
+            ("latency", GOAL_STEP, 2, 0): v["latency"],
+            ("bandwidth", GOAL_STEP, 2, lib_exanode.PEAK): v["bandwidth"],
+            (FIGURE + "packet_latency", "raw", 2, 0): v["packet"],
+            (MODEL + "packet_latency", "raw", 2, 0): v["figure"],
+            (FIGURE + "packet_latency", "calls", 2, 0): v["calls"],
+            (FIGURE + "dma_bandwidth", "raw", 2, 0): v["dma"],
+            (MODEL + "dma_bandwidth", "raw", 2, 0): 1000,
+        }.items() if value is not None}
+        res.units = {key: "MB/s" if "dma" in key[0] else "ns"
+                     for key in res.values}
+        return res
+
+    def missed(self, res):
+        with redirect_stdout(io.StringIO()) as out:
+            missed = list(exanode.missed_goals(res))
+        said = out.getvalue().splitlines()
+        self.assertEqual(len(said), len(missed))
+        return [line.split(":")[0] for line in said]
+
+    def test_reached(self):
+        self.assertEqual(self.missed(self.results()), [])
+        self.assertEqual(self.missed(self.results(latency=1.4)), ["missed"])
+        self.assertEqual(self.missed(self.results(bandwidth=940)), ["missed"])
+
+    def test_one_step(self):
+        """A better figure of another step does not count."""
+        res = self.results(latency=1.4)
+        res.values["latency", "tags", 2, 0] = [1.1]
+        res.values["bandwidth", "tags", 2, 64] = [999]
+        self.assertEqual(self.missed(res), ["missed"])
+        self.assertIn("990", "%d" % lib_exanode.peak(res, GOAL_STEP))
+
+    def test_raw_of_the_same_run(self):
+        """A raw packet of 1.1 us is a fifth less than a message of 1.4 us."""
+        self.assertEqual(self.missed(self.results(latency=1.4, packet=1090)),
+                         [])
+
+    def test_raw_is_late(self):
+        """A raw packet that is late proves nothing."""
+        late = self.results(latency=1.4, packet=1300)
+        self.assertEqual(self.missed(late), ["not measured"])
+        self.assertIn("off its figure", lib_exanode.goal_lines(late)[0])
+
+    def test_not_measured(self):
+        """Each run was beside a busy process; or a figure is 0."""
+        for more, why in (({"latency": None}, "no figure of step"),
+                          ({"latency": 0}, "no figure of step"),
+                          ({"packet": None}, "no raw reading"),
+                          ({"packet": 0}, "no raw reading"),
+                          ({"calls": None}, "no figure to be held against"),
+                          ({"figure": 0}, "no figure to be held against")):
+            res = self.results(**more)
+            self.assertEqual(self.missed(res), ["not measured"])
+            line = lib_exanode.goal_lines(res)[0]
+            self.assertIn("not measured (", line)
+            self.assertIn(why, line)
+
+    def test_not_made(self):
+        """--only left the runs of a goal out."""
+        self.RUNS = ("latency",)
+        self.assertEqual(self.missed(self.results(packet=None)), [])
+
+    def test_raw_table(self):
+        def row(**more):
+            return lib_exanode.raw_rows(self.results(**more))[1][4:]
+
+        self.assertEqual(row(packet=1020), ["+2.0 %", "50.0", "yes"])
+        self.assertEqual(row(packet=1300), ["+30.0 %", "50.0", "no"])
+        self.assertEqual(row(figure=0)[::2], ["", "not measured"])
+        self.assertEqual(row(figure=None)[::2], ["", "not judged"])
+
+    def test_readings(self):
+        """The figure of a reading that is not judged is not noted."""
+        text = "# x\n" + ROW % ("a", 10, 11, "ns") + "\n" + (
+            ROW % ("b", 10, 12, "ns")).replace("judged", "not judged")
+        self.assertEqual(exanode.readings(text), [
+            (FIGURE + "a", 0, 11.0, "ns"), (MODEL + "a", 0, 10.0, "ns"),
+            (FIGURE + "b", 0, 12.0, "ns")])
 
 
 class Moves(unittest.TestCase):
