@@ -421,8 +421,8 @@ MOVES_NOTE = "* seen to move as the model says"
 
 
 def long_size(stair):
-    """Bytes of the transfers that show the bandwidth of a step. What MPICH does
-    with longer active messages stands above."""
+    """Bytes of the transfers that show the bandwidth of a step. The comment at AM
+    says why active messages are short."""
     return KIB if stair is RMA[0] else 4 * KIB if stair.active else 64 * KIB
 
 
@@ -503,8 +503,8 @@ class Move:
 
 
 def moves(before, after, m_before, m_after, quick):
-    """What each step did when figures changed. Of a quick session only what is
-    certain on a busy machine too is judged: the direction."""
+    """The move of each step when figures changed. Of a quick session only the
+    direction is judged, which is certain on a busy machine too."""
     found = [Move(s, before, after, m_before, m_after) for s in STAIRS + RMA]
     halves = [abs(us) / 2 for move in found for us in move.due
               if abs(us) * 1e3 >= 1]

@@ -69,7 +69,7 @@ class Rule(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    """What is no file of figures is refused in one line."""
+    """A file that lacks a figure is refused in one line."""
 
     def refused(self, old, new):
         with open(FILE, encoding="utf-8") as f:
