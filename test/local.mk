@@ -697,7 +697,7 @@ endif !HAVE_CMOCKA
 TESTS += $(CHECKS)
 endif !FUZZ
 EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/mutants \
-	test/check/test_exanode.py
+	test/check/installed.sh test/check/test_exanode.py
 EXTRA_DIST += $(CHECKS) $(TOOL_CHECKS) $(EP_CHECKS) $(HAL_CHECKS) \
 	test/check/check-cmocka.sh \
 	test/check/alone.sh test/check/check-hal-net-points.sh \
@@ -755,3 +755,6 @@ AM_TESTS_ENVIRONMENT = $(UNM_TEST_FEWER) \
 installcheck-local: test/check/check_dso
 	./test/check/check_dso '$(DESTDIR)$(provdir)/libunimem-fi.so'
 	'$(DESTDIR)$(bindir)/unimem_info' --version
+	UNM_SRCDIR='$(abs_top_srcdir)' CC='$(CC)' CFLAGS='$(CFLAGS)' \
+		DESTDIR='$(DESTDIR)' \
+		sh '$(srcdir)/test/check/installed.sh' '$(DESTDIR)$(libdir)'
