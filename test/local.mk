@@ -42,6 +42,7 @@ CHECKS = \
 # another compiler
 TOOL_CHECKS = \
 	test/check/check-clang.sh \
+	test/check/check-exanode.sh \
 	test/check/check-gate.sh \
 	test/check/check-model.sh \
 	test/check/check-mutants.sh \
@@ -710,7 +711,8 @@ check-local:
 endif !HAVE_CMOCKA
 TESTS += $(CHECKS)
 endif !FUZZ
-EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/mutants
+EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/mutants \
+	test/check/installed.sh test/check/test_exanode.py
 EXTRA_DIST += $(CHECKS) $(TOOL_CHECKS) $(EP_CHECKS) $(HAL_CHECKS) \
 	test/check/check-cmocka.sh \
 	test/check/alone.sh test/check/check-hal-net-points.sh \
@@ -727,3 +729,6 @@ EXTRA_DIST += $(CHECKS) $(TOOL_CHECKS) $(EP_CHECKS) $(HAL_CHECKS) \
 installcheck-local: test/check/check_dso
 	./test/check/check_dso '$(DESTDIR)$(provdir)/libunimem-fi.so'
 	'$(DESTDIR)$(bindir)/unimem_info' --version
+	UNM_SRCDIR='$(abs_top_srcdir)' CC='$(CC)' CFLAGS='$(CFLAGS)' \
+		DESTDIR='$(DESTDIR)' \
+		sh '$(srcdir)/test/check/installed.sh' '$(DESTDIR)$(libdir)'

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# docs/fidelity.md names files and tests that exist, and has each case of the
-# register model's tests in a table.
+# docs/fidelity.md: each row names a paragraph, a statement, a place, tests and
+# a verdict; the files and tests exist; each case of the register model's tests
+# is in a table.
 . "$(dirname "$0")/check-lib.sh"
 
 doc=docs/fidelity.md
@@ -14,16 +15,37 @@ bad()
 	failed=1
 }
 
-# Cells of the rows: file TAB tests. A row has five cells, the first of which is
-# not "paragraph" or dashes.
-awk -F ' *[|] *' '/^[|]/ {
-	if (NF < 6 || NF > 7) {
-		print "row " NR " has not five cells" > "/dev/stderr"
-		exit 1
+# Cells of the rows: file TAB tests TAB verdict. A row has five cells, the first
+# of which is not "paragraph" or dashes. A paragraph is one or several of a
+# paper of the legend, with a number or a name, or "nowhere".
+awk -F ' *[|] *' '
+function bad(why)
+{
+	print FILENAME ": line " NR ": " why
+	wrong = 1
+}
+/^[|]/ {
+	if (NF != 7 || $7 != "") {
+		bad("not five cells")
+		next
 	}
-	if ($2 != "paragraph" && $2 !~ /^-+$/)
-		print $4 "\t" $5 "\t" $6
-}' "$doc" >"$tmp/rows" || exit 1
+	if ($2 == "paragraph" || $2 ~ /^-+$/)
+		next
+	if ($2 !~ /^(nowhere|PG034( .+)?)$/ &&
+	    $2 !~ /^[DHOQZ] (table |figures )?[0-9]/)
+		bad("\"" $2 "\" is no paragraph")
+	if ($3 == "")
+		bad("it says nothing")
+	if ($4 == "" || $5 == "")
+		bad("a place or a test is missing; none is \"nowhere\"")
+	if ($6 !~ /^(right|a check of the tests)/ &&
+	    $6 !~ /^[a-z ]+[:;,] [^ ]/)
+		bad("a verdict without its reason")
+	if ($6 !~ /^not modelled/ && ($4 == "nowhere" || $5 == "nowhere"))
+		bad("only what is not modelled is nowhere, or without a test")
+	print $4 "\t" $5 "\t" $6 >rows
+}
+END { exit wrong }' rows="$tmp/rows" "$doc" || failed=1
 [ "$(wc -l <"$tmp/rows")" -ge 40 ] || {
 	echo "$doc: where are its tables now?"
 	exit 1
@@ -43,9 +65,6 @@ done >"$tmp/unknown"
 while IFS= read -r verdict; do
 	bad "'$verdict' is no verdict of the legend"
 done <"$tmp/unknown"
-! grep -E "	(nowhere)?	right" "$tmp/rows" ||
-	bad "a row is right without a test"
-
 # files: "a/b.c, d.h (`x`)"
 cut -f 1 "$tmp/rows" | sed 's/ *([^)]*)//g' | tr ',' '\n' | tr -d ' ' |
 	LC_ALL=C sort -u | grep -v '^nowhere$' >"$tmp/files"
@@ -81,10 +100,11 @@ while read -r prog name; do
 done <"$tmp/tests"
 
 # and each case of the register model's tests has a row
-for prog in test_regs test_regs_bus test_regs_dma test_regs_stop; do
-	find test/unit test/multi -name "$prog.c" -exec sed -n \
-		's/^[[:space:]]*cmocka_unit_test(\([a-z0-9_]*\)),$/\1/p' {} + \
-		>"$tmp/cases"
+for prog in test_regs test_regs_bus test_regs_dma test_regs_stop \
+		test_regs_proc test_regs_time; do
+	find test/unit test/multi -name "$prog.c" -exec sed -nE \
+		's/^\s*(cmocka_unit_test|CASE)\(([a-z0-9_]*)\),$/\2/p' \
+		{} + >"$tmp/cases"
 	[ -s "$tmp/cases" ] || bad "$prog lists no cases"
 	while read -r name; do
 		grep -qx "$prog $name" "$tmp/tests" ||

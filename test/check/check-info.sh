@@ -131,6 +131,16 @@ if says=$(topology boards.xml); then
 	fi
 	says=$(topology no/such/folder)
 	[ $? -eq 2 ] || bad "--topology into no folder: $says"
+	# the memory of the register model is this host's too, unless it plays
+	# boards of which each has a machine of its own
+	says=$(FI_UNIMEM_HAL=sim topology sim.xml) ||
+		bad "--topology of the register model: $says"
+	[ "$(grep -c 'subtype="UnimemBoard"' "$tmp/sim.xml")" -eq 4 ] ||
+		bad "--topology: not 4 boards in $(cat "$tmp/sim.xml")"
+	says=$(FI_UNIMEM_HAL=sim FI_UNIMEM_SIM=any=0 topology apart.xml)
+	[ $? -eq 2 ] || bad "--topology of boards apart: $says"
+	echo "$says" | grep -q 'not memory nodes of this host' ||
+		bad "--topology of boards apart: $says"
 elif ! grep -q 'DHAVE_HWLOC=1' "$UNM_BUILDDIR/Makefile"; then
 	echo "$says" | grep -q 'needs hwloc' || bad "without hwloc: $says"
 else

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """bench/lib_gate.py, with readings of our own in place of the gauge's, and
-bench/lib_table.py, bench/run, bench/lib_hosts.py, bench/hosts, bench/scale and
-bench/exanode, with results of our own."""
+bench/lib_table.py, bench/run, bench/lib_hosts.py, bench/hosts and bench/scale,
+with results of our own."""
 
 import argparse
 import csv
@@ -21,7 +21,6 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TOP, "bench"))
 
 import lib_bench                        # noqa: E402
-import lib_exanode                      # noqa: E402
 import lib_gate                         # noqa: E402
 import lib_hosts                        # noqa: E402
 import lib_table                        # noqa: E402
@@ -39,8 +38,7 @@ def program(name):
 RUN = os.path.join(TOP, "bench", "run")
 HOSTS = os.path.join(TOP, "bench", "hosts")
 SCALE = os.path.join(TOP, "bench", "scale")
-MODEL = os.path.join(TOP, "prov/unimem/hal/exanode.model")
-run, hosts, scale, exanode = map(program, ("run", "hosts", "scale", "exanode"))
+run, hosts, scale = map(program, ("run", "hosts", "scale"))
 
 NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
 
@@ -633,162 +631,6 @@ class TestLeftBehind(unittest.TestCase):
     def test_foreign(self):
         for name in ("UNM_COLL", "UNM_RMA_WIN", "MPIR_CVAR_X", "FI_PROVIDER"):
             self.assertTrue(lib_bench.FOREIGN.match(name))
-
-
-class Exanode(unittest.TestCase):
-    """The staircase of bench/exanode: goals, and what changed figures move."""
-
-    def setUp(self):
-        self.m = lib_exanode.figures(MODEL)
-        self.changed = {**self.m, "packet_latency": 20e3, "dma_setup": 50e3}
-
-    @staticmethod
-    def results(m, more=None):
-        """Each step takes its sum, 2 us of software, and more (us) by step; in
-        a second repetition the machine was busy."""
-        res = lib_exanode.Quiet("exanode+model")
-        for s in lib_exanode.STAIRS + lib_exanode.RMA:
-            us = s.latency(m) / 1e3 + 2 + (more or {}).get(s.name, 0)
-            key, unit = (("put", s.name, 2, 8), 1e3) \
-                if s in lib_exanode.RMA else (("latency", s.name, 2, 0), 1)
-            res.values[key] = [us * unit, 9 * us * unit]
-        return res
-
-    def wrong(self, after, changed=None):
-        return lib_exanode.moves(self.results(self.m), after, self.m,
-                                 changed or self.changed)[1]
-
-    def test_moves(self):
-        self.assertEqual(self.wrong(self.results(self.changed)), [])
-
-    def test_does_not_move(self):
-        self.assertEqual(self.wrong(self.results(self.m)),
-                         [s.name for s in lib_exanode.STAIRS +
-                          lib_exanode.RMA])
-
-    def test_moves_by_another_figure(self):
-        for name in ("tags", "rma-native"):
-            after = self.results(self.changed, {name: 48})
-            self.assertEqual(self.wrong(after), [name])
-
-    def test_step_is_missing(self):
-        after = self.results(self.changed)
-        del after.values["latency", "eager", 2, 0]
-        self.assertEqual(lib_exanode.moves(
-            self.results(self.m), after, self.m, self.changed)[1:],
-            ([], ["eager"]))
-
-    def test_registration(self):
-        """Hidden behind the exchange of the region, wholly or in part."""
-        changed = {**self.m, "route_registration": 60e3}
-        for hidden in (0, 20, 50):
-            after = self.results(changed, {"published-1a": -hidden,
-                                           "inline": -hidden})
-            self.assertEqual(self.wrong(after, changed), [])
-        after = self.results(changed, {"published-1a": 20, "inline": -70,
-                                       "published-1b": 10})
-        self.assertEqual(self.wrong(after, changed),
-                         ["published-1a", "published-1b", "inline"])
-
-    def test_marked(self):
-        """Steps that do not have to move beyond the slack."""
-        rows = lib_exanode.moves(
-            self.results(self.m), self.results(self.changed), self.m,
-            {**self.m, "dma_setup": 50e3})[0]
-        self.assertEqual([r[0] for r in rows if not r[4].endswith("*")],
-                         ["published-1a", "published-1b", "published-2",
-                          "inline"])
-
-    def test_change_is_too_small(self):
-        def can(**changed):
-            return lib_exanode.can_move(self.m, {**self.m, **changed})
-
-        self.assertTrue(can(packet_latency=20e3))
-        self.assertTrue(can(route_registration=60e3))
-        self.assertFalse(can(packet_latency=5e3))
-        self.assertFalse(can(dma_bandwidth=5e8))
-        with redirect_stderr(io.StringIO()) as err, mock.patch.object(
-                sys, "argv", ["exanode", "--moves", "--model", MODEL,
-                              "--set", "dma_bandwidth=0.5 GB/s"]), \
-                mock.patch.object(os, "chdir", lambda _: None), \
-                tempfile.TemporaryDirectory() as out, \
-                mock.patch.object(exanode, "OUT", out):
-            self.assertEqual(exanode.main(), 2)
-        self.assertIn("moves none", err.getvalue())
-
-    def moved(self, before, after):
-        """The report of bench/exanode on measurements of our own."""
-        opts = argparse.Namespace(model=exanode.MODEL, changes=["x"])
-        with redirect_stdout(io.StringIO()) as out, mock.patch.object(
-                exanode, "results", lambda *_: (before, "")), \
-                mock.patch.object(exanode, "figures", lambda _: self.m):
-            return exanode.moved(opts, self.changed, after), out.getvalue()
-
-    def test_step_was_not_measured(self):
-        after = self.results(self.changed)
-        del after.values["put", "rma-am", 2, 8]
-        counts, text = self.moved(self.results(self.m), after)
-        self.assertEqual(counts, (0, 1))
-        self.assertIn("rma-am was not measured", text)
-        self.assertNotIn("did not move", text)
-
-    def test_waits_while_busy(self):
-        """For a quiet moment, but not for ever; a quick session does not."""
-        def waited(looks, **opts):
-            bench = exanode.Bench(argparse.Namespace(
-                cores="0,1", **{"quick": False, **opts}), MODEL,
-                io.StringIO())
-            rest = iter(looks)
-            with redirect_stderr(io.StringIO()), \
-                    mock.patch.object(exanode, "look", lambda _: next(rest)):
-                return bench.wait(), len(list(rest))
-
-        self.assertEqual(waited([0.2, 0.3, 0.0, 9]), (0.0, 1))
-        self.assertEqual(waited([0.2, 0.0], quick=True), (0.2, 1))
-        self.assertEqual(waited([0.5] * 10000)[0], 0.5)
-
-    def missed(self, latency, runs=("latency", "bandwidth", "raw")):
-        """The reports on the goals; latency in us, or None; runs: of the
-        file."""
-        res = lib_exanode.Quiet("exanode+model")
-        res.rows = [{"run": run} for run in runs]
-        res.values = {
-            ("latency", "tags", 2, 0): [latency],
-            ("bandwidth", "direct", 2, lib_exanode.PEAK): [990],
-            ("figure_packet,_2_threads", "raw", 2, 0): [1000],
-            ("figure_dma_bandwidth", "raw", 2, 0): [1000],
-        }
-        if latency is None:
-            del res.values["latency", "tags", 2, 0]
-        with redirect_stdout(io.StringIO()) as out:
-            missed = list(exanode.missed_goals(res))
-        said = out.getvalue().splitlines()
-        self.assertEqual(len(said), len(missed))
-        return [line.split(":")[0] for line in said]
-
-    def test_goals(self):
-        self.assertEqual(self.missed(1.2), [])
-        self.assertEqual(self.missed(1.4), ["missed"])
-
-    def test_goal_without_a_figure(self):
-        """Each run was beside a busy process; or the file has none."""
-        self.assertEqual(self.missed(None), ["not measured"])
-        self.assertEqual(self.missed(None, ("raw", "ring")), [])
-        self.assertEqual(self.missed(None, ("latency",)), [])
-
-    def test_derived_points(self):
-        """Points that the paper does not have are not called published."""
-        res = lib_exanode.Quiet("exanode+model")
-        for peer in ("raw", "asic"):
-            res.values["load", peer, 2, 8] = [2000]
-            res.values["loads_8", peer, 2, 1] = [4]
-        load, loads = ("\n".join(lines)
-                       for _, lines in lib_exanode.load_plots(res))
-        self.assertIn("$known << EOD\n0 2000\n2 1270\nEOD\n"
-                      "$derived << EOD\n1 2240\nEOD", load)
-        self.assertIn("figure 8 of [H] (profile", load)
-        self.assertNotIn("published", loads)
-        self.assertNotIn("ASIC", loads)
 
 
 if __name__ == "__main__":

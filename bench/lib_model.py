@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files of figures of the timing model, the readings of model_raw, and the rule
+that says whether a reading gives its figure back. For bench/model and
+bench/exanode; docs/model.md, section 5, has the reason of each bound."""
+
+import os
+import re
+import sys
+import tempfile
+
+UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "k/s": 1e3, "M/s": 1e6, "MB/s": 1e6,
+         "GB/s": 1e9, "packets": 1, "stores": 1}
+TIMES = {"ns", "us", "ms"}
+# those of the file; only times may be 0
+NAMES = ["packet_latency", "packet_gap", "fifo_depth", "store_latency",
+         "store_rate", "line_rate", "store_queue", "load_round_trip",
+         "dma_setup", "dma_bandwidth", "route_registration"]
+SHARE = 0.05                    # of the figure, that a reading may be off
+ROUND_NS = 50                   # a round of polling: it ends after an arrival
+# figures of next to nothing, by the unit of the true one
+NOTHING = [(r"ns|us|ms", "0 ns"), (r"[kM]/s", "1000 M/s"),
+           (r"[MG]B/s", "1000 GB/s")]
+
+
+def text_of(path):
+    try:
+        with open(path, encoding="utf-8") as f:
+            return f.read()
+    except OSError as e:
+        sys.exit("%s: %s" % (path, e.strerror))
+
+
+def figures(path):
+    """Of a file of figures, in ns, per second, and bytes per second. Ends with
+    one line if a figure is missing, or is a rate or a number of 0."""
+    found = {}
+    for name, value, unit in re.findall(r"(?m)^(\w+)\s*=\s*([0-9.]+)\s+(\S+)",
+                                        text_of(path)):
+        try:
+            found[name] = float(value) * UNITS[unit]
+        except (KeyError, ValueError):
+            sys.exit("%s: %s = %s %s is no figure" % (path, name, value,
+                                                      unit))
+        if found[name] == 0 and unit not in TIMES:
+            sys.exit("%s: %s is 0" % (path, name))
+    for name in NAMES:
+        if name not in found:
+            sys.exit("%s: no figure %s" % (path, name))
+    return found
+
+
+def write_model(text, folder):
+    """A new file of figures: its path, which the caller unlinks."""
+    fd, new = tempfile.mkstemp(".model", "figures-", folder)
+    with os.fdopen(fd, "w", encoding="utf-8") as f:
+        f.write(text)
+    return new
+
+
+def nothing(path, folder):
+    """A copy of a file with figures of next to nothing."""
+    text = text_of(path)
+    for unit, value in NOTHING:
+        text = re.sub(r"= [0-9.]+ (%s)\b" % unit, "= " + value, text)
+    return write_model(text, folder)
+
+
+class Row:
+    """A line of model_raw: a figure and its reading, which has the time of the
+    calls in it."""
+
+    def __init__(self, line):
+        words = line.split()
+        self.line = line
+        self.name = words[0]
+        self.figure, self.reading = float(words[1]), float(words[4])
+        self.unit = words[5]
+        self.judged = words[7] == "judged"
+
+
+def rows(text):
+    """The readings of model_raw, in order."""
+    return [Row(line) for line in text.splitlines()
+            if not line.startswith("#") and len(line.split()) > 7]
+
+
+def off(reading, figure):
+    """By which share a reading is off its figure; None: not measured, or a
+    figure of 0, of which nothing is a share."""
+    return reading / figure - 1 if reading is not None and figure else None
+
+
+def gives_back(figure, reading, unit, calls):
+    """Does a reading give its figure back? calls: the reading under figures of
+    next to nothing, which is the time of the calls. None: not measured, or a
+    figure of 0."""
+    share = off(reading, figure)
+    if share is None or unit == "ns" and calls is None:
+        return None
+    if unit == "ns":
+        late = reading - calls > (1 + SHARE) * figure + ROUND_NS
+    else:
+        late = share > SHARE
+    return share >= -SHARE and not late

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""bench/exanode and bench/model, with results of our own: goals, the rule that
+judges raw readings, what changed figures move, and what is refused."""
+
+import argparse
+import io
+import os
+import sys
+import tempfile
+import unittest
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(TOP, "bench"))
+
+import lib_exanode                      # noqa: E402
+import lib_model                        # noqa: E402
+from lib_exanode import FIGURE, GOAL_STEP, MODEL, RMA, STAIRS  # noqa: E402
+
+
+def program(name):
+    """A runner as a module: its name has no .py."""
+    loader = SourceFileLoader("bench_" + name, os.path.join(TOP, "bench",
+                                                            name))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+FILE = os.path.join(TOP, "prov/unimem/hal/exanode.model")
+exanode, model = program("exanode"), program("model")
+ALL = [s.name for s in STAIRS + RMA]
+SOFTWARE = 2                            # us, in each step
+ROW = "%s %.1f 0 0 %.1f %s 0 judged"    # as model_raw prints it
+
+
+class Rule(unittest.TestCase):
+    """Does a reading give its figure back?"""
+
+    def test_share(self):
+        good = lib_model.gives_back
+        for reading, verdict in ((940, False), (960, True), (1040, True),
+                                 (1060, False)):
+            self.assertEqual(good(1000, reading, "MB/s", None), verdict)
+
+    def test_times_have_calls(self):
+        good = lib_model.gives_back
+        self.assertTrue(good(1000, 1190, "ns", 100))
+        self.assertFalse(good(1000, 1210, "ns", 100))
+        self.assertFalse(good(1000, 940, "ns", 0))
+
+    def test_short_time(self):
+        """Of 50 ns, 5 % are less than a round of polling."""
+        self.assertTrue(lib_model.gives_back(50, 180, "ns", 80))
+        self.assertFalse(lib_model.gives_back(50, 190, "ns", 80))
+
+    def test_no_figure(self):
+        good = lib_model.gives_back
+        for args in ((0, 80, "ns", 80), (None, 80, "ns", 80),
+                     (1000, None, "ns", 80), (1000, 1000, "ns", None)):
+            self.assertIsNone(good(*args))
+        self.assertIsNone(lib_model.off(80, 0))
+        self.assertIsNone(lib_model.off(None, 80))
+        self.assertAlmostEqual(lib_model.off(110, 100), 0.1)
+
+
+class Files(unittest.TestCase):
+    """A file that lacks a figure is refused in one line."""
+
+    def refused(self, old, new):
+        with open(FILE, encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn(old, text)
+        path = lib_model.write_model(text.replace(old, new), None)
+        try:
+            with self.assertRaises(SystemExit) as end:
+                lib_model.figures(path)
+        finally:
+            os.unlink(path)
+        self.assertEqual(str(end.exception).count("\n"), 0)
+        return str(end.exception).partition(": ")[2]
+
+    def test_refused(self):
+        self.assertEqual(self.refused("line_rate =", "# line_rate ="),
+                         "no figure line_rate")
+        self.assertEqual(self.refused("line_rate = 5", "line_rate = 0"),
+                         "line_rate is 0")
+        self.assertEqual(self.refused("line_rate = 5 M/s", "line_rate = 5 s"),
+                         "line_rate = 5 s is no figure")
+
+    def test_nothing(self):
+        path = lib_model.nothing(FILE, None)
+        try:
+            m = lib_model.figures(path)
+        finally:
+            os.unlink(path)
+        for name, value in (("packet_latency", 0), ("store_rate", 1e9),
+                            ("dma_bandwidth", 1e12), ("fifo_depth", 64)):
+            self.assertEqual(m[name], value)
+
+
+class Judge(unittest.TestCase):
+    """bench/model, without model_raw."""
+
+    def judged(self, *readings):
+        calls = ROW % ("packet_latency", 0, 80, "ns")
+        with redirect_stdout(io.StringIO()) as out:
+            verdicts = list(model.judge("emu", calls, "\n".join(readings)))
+        return verdicts, out.getvalue()
+
+    def test_verdicts(self):
+        late = ROW % ("packet_latency", 1000, 1300, "ns")
+        verdicts, text = self.judged("# x", ROW % (
+            "packet_latency", 1000, 1100, "ns"), late)
+        self.assertEqual(verdicts, [True, False])
+        self.assertIn("emu, packet_latency: the reading is 1.300", text)
+        self.assertIn("calls 80 ns", text)
+
+    def test_not_judged(self):
+        self.assertEqual(self.judged(ROW % ("packet_latency", 0, 80, "ns"), (
+            ROW % ("x", 1, 9, "ns")).replace("judged", "not judged"))[0], [])
+
+    def test_no_calls(self):
+        """A reading whose calls are not known fails."""
+        self.assertEqual(self.judged(ROW % ("dma_setup", 9, 9, "ns"))[0],
+                         [None])
+
+
+class Goals(unittest.TestCase):
+    """Both are of one step, and of raw readings that give their figures back."""
+
+    RUNS = ("latency", "bandwidth", "raw")
+
+    def results(self, **more):
+        """us and MB/s of the step, ns and MB/s of the raw readings."""
+        v = {"latency": 1.2, "bandwidth": 990, "packet": 1000,
+             "figure": 1000, "calls": 50, "dma": 1000, **more}
+        res = lib_exanode.Quiet("exanode+model")
+        res.rows = [{"run": run} for run in self.RUNS]
+        res.values = {key: [value] for key, value in {
+            ("latency", GOAL_STEP, 2, 0): v["latency"],
+            ("bandwidth", GOAL_STEP, 2, lib_exanode.PEAK): v["bandwidth"],
+            (FIGURE + "packet_latency", "raw", 2, 0): v["packet"],
+            (MODEL + "packet_latency", "raw", 2, 0): v["figure"],
+            (FIGURE + "packet_latency", "calls", 2, 0): v["calls"],
+            (FIGURE + "dma_bandwidth", "raw", 2, 0): v["dma"],
+            (MODEL + "dma_bandwidth", "raw", 2, 0): 1000,
+        }.items() if value is not None}
+        res.units = {key: "MB/s" if "dma" in key[0] else "ns"
+                     for key in res.values}
+        return res
+
+    def missed(self, res):
+        with redirect_stdout(io.StringIO()) as out:
+            missed = list(exanode.missed_goals(res))
+        said = out.getvalue().splitlines()
+        self.assertEqual(len(said), len(missed))
+        return [line.split(":")[0] for line in said]
+
+    def test_reached(self):
+        self.assertEqual(self.missed(self.results()), [])
+        self.assertEqual(self.missed(self.results(latency=1.4)), ["missed"])
+        self.assertEqual(self.missed(self.results(bandwidth=940)), ["missed"])
+
+    def test_one_step(self):
+        """A better figure of another step does not count."""
+        res = self.results(latency=1.4)
+        res.values["latency", "tags", 2, 0] = [1.1]
+        res.values["bandwidth", "tags", 2, 64] = [999]
+        self.assertEqual(self.missed(res), ["missed"])
+        self.assertIn("990", "%d" % lib_exanode.peak(res, GOAL_STEP))
+
+    def test_raw_of_the_same_run(self):
+        """A raw packet of 1.1 us is a fifth less than a message of 1.4 us."""
+        self.assertEqual(self.missed(self.results(latency=1.4, packet=1090)),
+                         [])
+
+    def test_raw_is_late(self):
+        """A raw packet that is late proves nothing."""
+        late = self.results(latency=1.4, packet=1300)
+        self.assertEqual(self.missed(late), ["not measured"])
+        self.assertIn("off its figure", lib_exanode.goal_lines(late)[0])
+
+    def test_not_measured(self):
+        """Each run was beside a busy process; or a figure is 0."""
+        for more, why in (({"latency": None}, "no figure of step"),
+                          ({"latency": 0}, "no figure of step"),
+                          ({"packet": None}, "no raw reading"),
+                          ({"packet": 0}, "no raw reading"),
+                          ({"calls": None}, "no figure to be held against"),
+                          ({"figure": 0}, "no figure to be held against")):
+            res = self.results(**more)
+            self.assertEqual(self.missed(res), ["not measured"])
+            line = lib_exanode.goal_lines(res)[0]
+            self.assertIn("not measured (", line)
+            self.assertIn(why, line)
+
+    def test_not_made(self):
+        """--only left the runs of a goal out."""
+        self.RUNS = ("latency",)
+        self.assertEqual(self.missed(self.results(packet=None)), [])
+
+    def test_raw_table(self):
+        def row(**more):
+            return lib_exanode.raw_rows(self.results(**more))[1][4:]
+
+        self.assertEqual(row(packet=1020), ["+2.0 %", "50.0", "yes"])
+        self.assertEqual(row(packet=1300), ["+30.0 %", "50.0", "no"])
+        self.assertEqual(row(figure=0)[::2], ["", "not measured"])
+        self.assertEqual(row(figure=None)[::2], ["", "not judged"])
+
+    def test_readings(self):
+        """The figure of a reading that is not judged is not noted."""
+        text = "# x\n" + ROW % ("a", 10, 11, "ns") + "\n" + (
+            ROW % ("b", 10, 12, "ns")).replace("judged", "not judged")
+        self.assertEqual(exanode.readings(text), [
+            (FIGURE + "a", 0, 11.0, "ns"), (MODEL + "a", 0, 10.0, "ns"),
+            (FIGURE + "b", 0, 12.0, "ns")])
+
+
+class Moves(unittest.TestCase):
+    """The staircase under changed figures."""
+
+    def setUp(self):
+        self.m = lib_model.figures(FILE)
+        self.changed = {**self.m, "packet_latency": 50e3}
+
+    @staticmethod
+    def results(m, more=None, share=0.5):
+        """Each step takes its sum, software, and more (us) by step; its
+        bandwidth is a share of what is possible. In a second repetition the
+        machine was busy."""
+        res = lib_exanode.Quiet("exanode+model")
+        for s in STAIRS + RMA:
+            us = s.latency(m) / 1e3 + SOFTWARE + (more or {}).get(s.name, 0)
+            bw = share * s.bandwidth(m)
+            if s in RMA:
+                size = lib_exanode.long_size(s)
+                pairs = [(("put", s.name, 2, 8), us * 1e3, 9),
+                         (("put", s.name, 2, size), size / bw * 1e3, 9)]
+            else:
+                pairs = [(("latency", s.name, 2, 0), us, 9),
+                         (("bandwidth", s.name, 2, 65536), bw, 1 / 9)]
+            for key, value, busy in pairs:
+                res.values[key] = [value, busy * value]
+        return res
+
+    def moves(self, after, changed=None, quick=False):
+        return lib_exanode.moves(self.results(self.m), after, self.m,
+                                 changed or self.changed, quick)
+
+    def wrong(self, *args, **more):
+        return [move.name for move in self.moves(*args, **more) if move.wrong]
+
+    def seen(self, what, *args, **more):
+        return [move.name for move in self.moves(*args, **more)
+                if what in move.seen]
+
+    def test_moves(self):
+        after = self.results(self.changed)
+        self.assertEqual(self.wrong(after), [])
+        self.assertEqual(self.seen("latency", after), ALL)
+        self.assertEqual(self.seen("bandwidth", after), [])
+
+    def test_does_not_move(self):
+        for quick in (False, True):
+            self.assertEqual(self.wrong(self.results(self.m), quick=quick),
+                             ALL)
+
+    def test_bandwidth(self):
+        changed = {**self.m, "dma_bandwidth": 20e6}
+        engine = [n for n in ALL if n not in ("defaults", "rma-am",
+                                              "rma-native")]
+        after = self.results(changed)
+        self.assertEqual(self.seen("bandwidth", after, changed), engine)
+        self.assertEqual(self.wrong(after, changed), [])
+        after = self.results(self.m)
+        self.assertEqual(self.wrong(after, changed, quick=True), engine)
+
+    def test_by_more_than_its_sum(self):
+        """A figure that counts once too often; judged on a quiet machine
+        only."""
+        for name in ("tags", "rma-native"):
+            after = self.results(self.changed, {name: 49})
+            self.assertEqual(self.wrong(after), [name])
+            self.assertEqual(self.wrong(after, quick=True), [])
+
+    def test_software_is_more(self):
+        """A change that software could hide is not judged."""
+        changed = {**self.m, "packet_latency": 1.5e3}
+        after = self.results(changed, {"tags": 2})
+        self.assertEqual(self.wrong(after, changed), [])
+        self.assertEqual(self.seen("latency", after, changed), [])
+
+    def test_step_is_missing(self):
+        after = self.results(self.changed)
+        del after.values["latency", "eager", 2, 0]
+        del after.values["put", "rma-am", 2, 1024]
+        found = self.moves(after)
+        self.assertEqual([m.name for m in found if m.missing],
+                         ["eager", "rma-am"])
+        for move in found:
+            self.assertEqual(move.wrong, [])
+            self.assertEqual(len(move.cells()),
+                             len(lib_exanode.MOVES_HEADER))
+
+    def test_registration(self):
+        """Hidden behind the exchange of the region, wholly or in part."""
+        changed = {**self.m, "route_registration": 60e3}
+        for hidden in (0, SOFTWARE):
+            after = self.results(changed, {"published-1a": -hidden,
+                                           "inline": -hidden})
+            self.assertEqual(self.wrong(after, changed), [])
+            self.assertEqual(self.seen("latency", after, changed),
+                             ["published-1a", "inline"])
+        after = self.results(changed, {"published-1a": 40, "inline": -70,
+                                       "published-1b": 40})
+        self.assertEqual(self.wrong(after, changed),
+                         ["published-1a", "published-1b", "inline"])
+
+    def test_every_figure_of_a_sum(self):
+        """Without --set each figure that a sum has is changed, by enough, and
+        the provider takes the file."""
+        tried = set()
+        for changes in lib_exanode.CHANGES:
+            path = exanode.changed_model(FILE, changes, None)
+            try:
+                changed = lib_model.figures(path)
+            finally:
+                os.unlink(path)
+            self.assertGreaterEqual(changed["load_round_trip"],
+                                    changed["store_latency"])
+            after = self.results(changed)
+            self.assertEqual(self.wrong(after, changed), [])
+            self.assertTrue(self.seen("latency", after, changed) +
+                            self.seen("bandwidth", after, changed))
+            tried |= {c.split("=")[0] for c in changes}
+        for name in self.m:
+            other = {**self.m, name: 2 * self.m[name]}
+            in_sum = any(s.latency(other) != s.latency(self.m) or
+                         s.bandwidth(other) != s.bandwidth(self.m)
+                         for s in STAIRS + RMA)
+            self.assertEqual(name in tried, in_sum, name)
+
+    def test_early(self):
+        res = self.results(self.m)
+        self.assertEqual(lib_exanode.early(res, self.m), [])
+        res.values["latency", "tags", 2, 0] = [0.99]
+        self.assertEqual(lib_exanode.early(res, self.m), ["tags"])
+
+    def code(self, after, changes=("packet_latency=50 us",)):
+        """The exit code of --moves, and what it says."""
+        measured = iter([self.results(self.m)] + [after] * 9)
+        opts = argparse.Namespace(model=FILE, changes=list(changes),
+                                  quick=True)
+        with redirect_stdout(io.StringIO()) as out, \
+                tempfile.TemporaryDirectory() as folder, \
+                mock.patch.object(exanode, "OUT", folder), \
+                mock.patch.object(exanode, "results",
+                                  lambda *_: (next(measured), "")):
+            return exanode.all_moves(opts), out.getvalue()
+
+    def test_code(self):
+        after = self.results(self.changed)
+        code, text = self.code(after)
+        self.assertEqual(code, 0)
+        self.assertIn("\n%d passed, 0 failed, 0 skipped" % len(ALL), text)
+        code, text = self.code(self.results(self.m))
+        self.assertEqual(code, 1)
+        self.assertIn("tags did not move by its sum: latency", text)
+        del after.values["put", "rma-am", 2, 8]
+        code, text = self.code(after)
+        self.assertEqual(code, 3)
+        self.assertIn("rma-am was not measured", text)
+        code, text = self.code(self.results(self.m),
+                               ["packet_latency=1.1 us"])
+        self.assertEqual(code, 2)
+        self.assertIn("no step was seen to move", text)
+
+
+class Runner(unittest.TestCase):
+    def refused(self, *words):
+        """The exit code and the last line of standard error."""
+        with redirect_stderr(io.StringIO()) as err, mock.patch.object(
+                sys, "argv", ["exanode", *words]), \
+                self.assertRaises(SystemExit) as end:
+            exanode.options()
+        return end.exception.code, err.getvalue().splitlines()
+
+    def test_no_gnuplot(self):
+        with tempfile.TemporaryDirectory() as empty, \
+                mock.patch.dict(os.environ, PATH=empty):
+            code, lines = self.refused("--doc", "x.md")
+        self.assertEqual((code, len(lines)), (2, 1))
+        self.assertIn("install gnuplot", lines[0])
+
+    def test_wrong_calls(self):
+        for words in (["--moves", "--from", "x"], ["--moves", "--only", "raw"],
+                      ["--moves", "--doc", "x"], ["--only", "y"]):
+            self.assertEqual(self.refused(*words)[0], 2)
+
+    def test_waits_while_busy(self):
+        """For a quiet moment, but not for ever; a quick session does not."""
+        def waited(looks, **opts):
+            bench = exanode.Bench(argparse.Namespace(
+                cores="0,1", **{"quick": False, **opts}), FILE,
+                io.StringIO())
+            rest = iter(looks)
+            with redirect_stderr(io.StringIO()), \
+                    mock.patch.object(exanode, "look", lambda _: next(rest)):
+                return bench.wait(), len(list(rest))
+
+        self.assertEqual(waited([0.2, 0.3, 0.0, 9]), (0.0, 1))
+        self.assertEqual(waited([0.2, 0.0], quick=True), (0.2, 1))
+        self.assertEqual(waited([0.5] * 10000)[0], 0.5)
+
+    def test_derived_points(self):
+        """Points that the paper does not have are not called published."""
+        res = lib_exanode.Quiet("exanode+model")
+        for peer in ("raw", "asic"):
+            res.values["load", peer, 2, 8] = [2000]
+            res.values["loads_8", peer, 2, 1] = [4]
+        load, loads = ("\n".join(lines)
+                       for _, lines in lib_exanode.load_plots(res))
+        self.assertIn("$known << EOD\n0 2000\n2 1270\nEOD\n"
+                      "$derived << EOD\n1 2240\nEOD", load)
+        self.assertIn("figure 8 of [H] (profile", load)
+        self.assertNotIn("published", loads)
+        self.assertNotIn("ASIC", loads)
+
+
+if __name__ == "__main__":
+    unittest.main()
