@@ -38,7 +38,7 @@
 					 * nothing */
 #define POLLS		64		/* the provider examines the connection
 					 * after so many polls */
-#define BUSY_US		150000		/* for these polls, or half the time
+#define BUSY_US		200000		/* for these polls, or half the time
 					 * from the cut to the bytes of the
 					 * yardsticks */
 /* words of g_shared */

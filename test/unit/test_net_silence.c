@@ -4,13 +4,17 @@
  *
  * A model in place of kernel and host: the clock is a number, the kernel asks a
  * second after each answer and each question, and the host answers at once
- * unless it is away. Two tests use a connection of TCP.
+ * unless it is away. The last tests use connections of TCP.
  */
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <rdma/fi_errno.h>
+
+#include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_silence.h"
-#include "lib/unit.h"
+#include "lib/net_pair.h"
+#include "util/unm_clock.h"
 
 #define MS		UINT64_C(1000000)
 #define PROBE		1032		/* a second, rounded up by a timer of
@@ -359,6 +363,40 @@ static void test_ask(void **state)
 	close(fd[1]);
 }
 
+/* ---- Interfaces ---------------------------------------------------------- */
+
+/* An interface checks its connections, and ends the one whose host is silent:
+ * its kernel has asked for nothing since this test forbade that. */
+static void test_interface(void **state)
+{
+	struct net_side *a = &net_pair.a;
+	int no = 0;
+
+	net_pair_talk();
+	assert_int_equal(setsockopt(net_peer(a->peer)->conn->src.fd, SOL_SOCKET,
+				    SO_KEEPALIVE, &no, sizeof(no)), 0);
+	a->nif->net->dead_ns = NET_PROBE_MS * MS;
+	a->nif->check = 0;
+	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
+	assert_int_equal(a->dead_status, -FI_ECONNRESET);
+}
+
+/* It checks them in time: no later than the limit of each, by the timer that
+ * wakes a caller who sleeps. */
+static void test_in_time(void **state)
+{
+	struct net_side *a = &net_pair.a;
+	uint64_t now = unm_now_ns();
+
+	net_pair_talk();
+	a->nif->check = now;
+	net_side_pump(a);
+	assert_in_range(net_deadline(a->nif), now,
+			unm_now_ns() + a->nif->net->dead_ns);
+	assert_in_range(a->nif->check, now + a->nif->net->dead_ns / 2,
+			unm_now_ns() + a->nif->net->dead_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +409,8 @@ int main(void)
 		cmocka_unit_test(test_heard_of),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_ask),
+		NET_PAIR_TEST(test_interface),
+		NET_PAIR_TEST(test_in_time),
 	};
 
 	return unit_run(tests);
