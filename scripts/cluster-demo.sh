@@ -32,25 +32,27 @@ cluster_sent()
 		cat /sys/class/net/net0/statistics/tx_bytes
 }
 
-# cluster_step NAME TITLE HOSTS PROGRAM ARGS... : a rank on each host
+# cluster_step NAME TITLE FIRST-LAST PROGRAM ARGS... : a rank on each of these
+# hosts
 cluster_step()
 {
-	local name=$1 title=$2 n=$3 stats=$BUILD/demo/cluster-$1
+	local name=$1 title=$2 hosts=$3 stats=$BUILD/demo/cluster-$1
 	shift 3
 
 	rm -rf "$stats"
 	mkdir -p "$stats"
 	STEP_LIMIT=1800 step "demo-cluster-$name" "$title" \
 		"mpirun failed or hung: docs/cluster.md says what to do." \
-		cluster_run "$stats" "1-$n" 1 "$@"
+		cluster_run "$stats" "$hosts" 1 "$@"
 }
 
-# cluster_prove NAME BEFORE1 BEFORE2 : the endpoints counted the bytes that the
-# benchmark sent, they had peers on other hosts, and the kernel counted the
-# bytes on the cables; BEFORE1 and BEFORE2 are cluster_sent of before.
+# cluster_prove NAME BEFORE1 BEFORE2 [HOST] : the endpoints counted the bytes
+# that the benchmark sent, they had peers on other hosts, and the kernel counted
+# the bytes on the cables of HOST (1) and the next one; BEFORE1 and BEFORE2 are
+# cluster_sent of before.
 cluster_prove()
 {
-	local name=cluster-$1 f i before sent on=()
+	local name=cluster-$1 first=${4:-1} f i before sent on=()
 
 	demo_prove "$name" "$BUILD/demo/$name"
 	for f in "$BUILD/demo/$name"/*.stats; do
@@ -59,14 +61,14 @@ cluster_prove()
 	done
 	for i in 1 2; do
 		before=$((i + 1))
-		on[i]=$(($(cluster_sent "$i") - ${!before}))
+		on[i]=$(($(cluster_sent $((first + i - 1))) - ${!before}))
 		sent=$(demo_sent "$LOGS/demo-$name.log" $((i - 1)))
 		[ "${on[i]}" -ge "$sent" ] ||
-			die "$name: host $i sent ${on[i]} bytes on its cable," \
-				"the benchmark $sent"
+			die "$name: host $((first + i - 1)) sent ${on[i]}" \
+				"bytes on its cable, the benchmark $sent"
 	done
-	note "counted by the kernel on the cables: ${on[1]} bytes from host 1" \
-		"and ${on[2]} from host 2"
+	note "counted by the kernel on the cables: ${on[1]} bytes from host" \
+		"$first and ${on[2]} from host $((first + 1))"
 }
 
 # cluster_table : the figures of both logs, a line for each size
@@ -90,11 +92,39 @@ cluster_pair()
 		program=$BUILD/bench/unm_${name%:*}
 		before=("$(cluster_sent 1)" "$(cluster_sent 2)")
 		cluster_step "${name%:*}" "${name#*:} between hosts 1 and 2" \
-			2 "$program" -m "$sizes" -t 0.5
+			1-2 "$program" -m "$sizes" -t 0.5
 		cluster_prove "${name%:*}" "${before[@]}"
 	done
 	say
 	cluster_table
+}
+
+# cluster_neighbours N : each of the other hosts and the next one, in short
+cluster_neighbours()
+{
+	local i name which before table figure
+
+	table=$(printf '%-12s %16s %16s' "# hosts" "8 B (us)" "1 MiB (MB/s)")
+	for ((i = 2; i < $1; i++)); do
+		table+=$(printf '\n%-12s' "$i, $((i + 1))")
+		for which in lat:8:latency bw:1M:bandwidth; do
+			name=${which%%:*}-$i
+			before=("$(cluster_sent "$i")"
+				"$(cluster_sent $((i + 1)))")
+			figure=${which#*:}
+			cluster_step "$name" \
+				"${which##*:} between hosts $i and $((i + 1))" \
+				"$i-$((i + 1))" \
+				"$BUILD/bench/unm_${which%%:*}" \
+				-m "${figure%:*}:${figure%:*}" -t 0.1
+			cluster_prove "$name" "${before[@]}" "$i"
+			figure=$(awk '$1 ~ /^[0-9]+$/ { print $2 }' \
+				"$LOGS/demo-cluster-$name.log")
+			table+=$(printf ' %16s' "$figure")
+		done
+	done
+	say
+	say "$table"
 }
 
 # Exits with 77 where there can be no hosts.
@@ -119,8 +149,9 @@ cluster()
 	note "10.78.0.1 to 10.78.0.$n, removed at the end"
 	cluster_pair
 	if [ "$n" -gt 2 ]; then
+		cluster_neighbours "$n"
 		say
-		cluster_step coll "collectives of $n hosts" "$n" \
+		cluster_step coll "collectives of $n hosts" "1-$n" \
 			"$BUILD/bench/unm_coll" -c -m 8,64K -t 0.1
 		cat "$LOGS/demo-cluster-coll.log"
 	fi

@@ -33,6 +33,22 @@ hosts_answer()
 # hosts_checked PROGRAM : a rank on each of 4 hosts; it checks its results
 hosts_checked() { cluster_mpirun 1-4 1 "$HOSTS_MADE/$1"; }
 
+# Each endpoint refuses some calls and delays some packets, those for peers on
+# other hosts, too: the same results.
+hosts_faulty()
+{
+	local stats=$HOSTS_MADE/faulty
+
+	rm -rf "$stats"
+	mkdir "$stats"
+	export FI_UNIMEM_FAULT=eagain=50,delay=20:100,seed=1
+	export FI_UNIMEM_STATS=$stats
+	hosts_checked twosided
+	hosts_checked onesided
+	cat "$stats"/*.stats | cut -d ' ' -f 1-5
+	[ "$(cat "$stats"/*.stats | grep -c '^hal=fault(.*+net')" = 8 ]
+}
+
 # The counters of the endpoints and of the cables, as ./quickstart cluster shows
 # them
 hosts_carried()
@@ -330,6 +346,7 @@ hosts_all()
 	smoke_one "8 ranks on 4 hosts, the answer of one host" hosts_answer
 	smoke_one "two-sided calls of 4 hosts" hosts_checked twosided
 	smoke_one "one-sided calls of 4 hosts" hosts_checked onesided
+	smoke_one "the same with faults injected" hosts_faulty
 	smoke_one "the counters of endpoints and cables" hosts_carried
 	hosts_over_ipv6
 	smoke_one "unimem_info shows a job on 4 hosts" hosts_info

@@ -202,6 +202,7 @@ UNIT_TESTS = \
 	test/unit/test_net_stream \
 	test/unit/test_net_idle \
 	test/unit/test_net_link \
+	test/unit/test_net_silence \
 	test/unit/test_net_suspend \
 	test/unit/test_net_wire \
 	test/unit/test_nic \

@@ -4,13 +4,15 @@
 # section 16, says so: each interface is a host of its own, and the network is
 # the loopback interface. The same under the fault decorator, with an engine
 # whose frames overtake each other, and with the child processes in another
-# network namespace (two_hosts). Every UNM_TEST_THIN-th group of tests, in
-# check-full each, and each if the last commit changed what they test.
+# network namespace (two_hosts); check-hal-net-points.sh kills and stops these
+# at each fault point. Every UNM_TEST_THIN-th group of tests, in check-full
+# each, and each if the last commit changed what they test.
 cd "${UNM_SRCDIR:?run by make check}" || exit 99
 program=${UNM_BUILDDIR:?run by make check}/test/conform/hal_conform
 thin=${UNM_TEST_THIN-48}
 groups="pkt wide stream space conn service close sleep mem dma back window alias
 	proc kill stop frames leak"
+fault=eagain=50,delay=20:100,seed=1
 ran=0
 trap 'rm -f "$program.$$"' EXIT
 
@@ -56,11 +58,12 @@ for group in $groups; do
 	case $group in
 	leak | frames | stop)	;;	# they make faults of their own
 	*)		echo "$group --late 200"
-			echo "$group --fault eagain=50,delay=20:100,seed=1" ;;
+			echo "$group --fault $fault" ;;
 	esac
 	case ${UNM_EXEC:-}$group in	# the laws with children
-	proc)		echo "$group two_hosts"
-			echo "$group two_hosts --late 200" ;;
+	proc | kill)	echo "$group two_hosts"
+			echo "$group two_hosts --late 200"
+			echo "$group two_hosts --fault $fault" ;;
 	esac
 done | lines >"$program.$$"
 while read -r line; do

@@ -6,6 +6,7 @@
  * boards; the processes use the second board of their host.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -447,6 +448,74 @@ static void hosts_one_of_two(void)
 		proc_finish(p[i]);
 }
 
+/* ---- Both forms of addresses ------------------------------------------- */
+
+/* Insert addresses of the other form: none is taken, and standard error gets
+ * one line, which names the parameter and says whether the other process has
+ * it. */
+static void insert_other_form(struct node *n, const void *addr, int count,
+			      const char *whose)
+{
+	int fd = memfd_create("stderr", MFD_CLOEXEC), ret;
+	fi_addr_t at[2] = { 0, 0 };
+	char text[512], want[128];
+	ssize_t len;
+
+	g_fail_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	CHECK(fd >= 0 && g_fail_fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+	ret = fi_av_insert(n->av, addr, (size_t)count, at, 0, NULL);
+	CHECK(dup2(g_fail_fd, STDERR_FILENO) >= 0);
+	CHECK(ret == 0);
+	for (int i = 0; i < count; i++)
+		CHECK(at[i] == FI_ADDR_NOTAVAIL);
+	len = pread(fd, text, sizeof(text) - 1, 0);
+	while (len > 0 && text[len - 1] == '\n')
+		len--;
+	CHECK(len > 0);
+	text[len] = '\0';
+	snprintf(want, sizeof(want), "address 0 of %d is of a process %s "
+		 "FI_UNIMEM_NET: all processes of a job must have it, or none",
+		 count, whose);
+	CHECK_MSG(strstr(text, want) != NULL && strchr(text, '\n') == NULL,
+		  "not one line \"%s\" but: %s", want, text);
+	close(fd);
+}
+
+/* A process with hosts in its addresses meets one without them, or the other
+ * way round. */
+static int meets_the_other(int fd, void *with)
+{
+	struct hal_addr_host full[2];
+	struct hal_addr addr[2];
+	struct node n;
+
+	(void)fd;
+	node_open(&n, 0);
+	CHECK(n.addr.version == (with != NULL ? HAL_ADDR_HOST_VERSION :
+				 HAL_ADDR_VERSION));
+	for (int i = 0; i < 2; i++) {
+		addr[i] = n.addr;
+		addr[i].version = HAL_ADDR_VERSION;
+		full[i] = n.full;
+		full[i].addr.version = HAL_ADDR_HOST_VERSION;
+	}
+	for (int count = 1; count <= 2; count++)
+		insert_other_form(&n, with != NULL ? (void *)addr : full,
+				  count, with != NULL ? "without" : "with");
+	node_close(&n);
+	return 0;
+}
+
+static void hosts_other_form(void)
+{
+	static const char *const with[] = { "FI_UNIMEM_NET=lo", NULL };
+	static const char *const without[] = { NULL };
+
+	proc_expect(proc_start(meets_the_other, (void *)with, with), 0);
+	procs_forget();
+	proc_expect(proc_start(meets_the_other, NULL, without), 0);
+}
+
 /* ---- Finding this host ------------------------------------------------- */
 
 /* A process with these variables is on this board; -1: it cannot start. */
@@ -518,6 +587,7 @@ static void hosts_start_up(void)
 
 static const struct procs_case cases[] = {
 	PROCS_CASE(hosts_one_of_two, 0),
+	PROCS_CASE(hosts_other_form, 0),
 	PROCS_CASE(hosts_start_up, 0),
 	PROCS_CASE(hosts_typed, 120),
 	PROCS_CASE(hosts_typed_at_once, 120),

@@ -732,9 +732,9 @@ static void test_limits(void **state)
 
 /* ---- Hosts that do not answer -------------------------------------------- */
 
-/* The kernel asks the host of an idle connection each second. The connection
- * ends when the host has been silent for FI_UNIMEM_NET_DEAD_MS, at the next
- * question: not when one answer is missing. */
+/* The kernel asks the host of an idle connection each second. It ends the
+ * connection by itself when the host has been silent for longer than
+ * FI_UNIMEM_NET_DEAD_MS (test_net_silence.c), not when an answer is missing. */
 static void test_one_answer_may_be_missing(void **state)
 {
 	int ms = 0, dead_ms = (int)(a->nif->net->dead_ns / 1000000), idle = 0;

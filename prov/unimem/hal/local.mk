@@ -157,6 +157,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/net/hal_net_region.h \
 	prov/unimem/hal/net/hal_net_send.c \
 	prov/unimem/hal/net/hal_net_send.h \
+	prov/unimem/hal/net/hal_net_silence.c \
+	prov/unimem/hal/net/hal_net_silence.h \
 	prov/unimem/hal/net/hal_net_state.c \
 	prov/unimem/hal/net/hal_net_state.h \
 	prov/unimem/hal/net/hal_net_stream.c \

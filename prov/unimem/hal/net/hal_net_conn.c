@@ -26,11 +26,11 @@
 #include "hal/net/hal_net_load.h"
 #include "hal/net/hal_net_loss.h"
 #include "hal/net/hal_net_redial.h"
+#include "hal/net/hal_net_silence.h"
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
 
 #define EVENTS_BURST	64
-#define PROBE_MS	1000		/* between two probes of the kernel */
 #define ACCEPT_NS	UINT64_C(100000000)	/* pause without descriptors */
 
 /* ---- Sockets ------------------------------------------------------- */
@@ -40,28 +40,12 @@ static void set_option(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/*
- * For how long the other host may be silent, in ms. The kernel asks it every
- * second since its last answer, and examines the time before each question. So
- * the limit is between two questions, and the last of several that have no
- * answer ends the connection: an outage of dead_ns less a second is survived.
- */
-static int silence_ms(const struct net_if *nif)
+/* For how long a host may be silent. (Tests set less than a question takes.) */
+static uint32_t dead_ms(const struct net_if *nif)
 {
-	return (int)(nif->net->dead_ns / 1000000) + PROBE_MS / 2;
-}
+	uint64_t ms = nif->net->dead_ns / 1000000;
 
-/* Have the kernel end the connection if the other host does not answer. */
-static void watch_host(const struct net_if *nif, int fd)
-{
-	int ms = silence_ms(nif);
-
-	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_MS / 1000);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_MS / 1000);
-	/* counts instead of the number of probes (TCP_KEEPCNT) */
-	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
+	return ms > NET_PROBE_MS ? (uint32_t)ms : NET_PROBE_MS;
 }
 
 /* A socket bound to the address of this host: of a listener, at a port if it is
@@ -198,9 +182,10 @@ static struct net_conn *conn_new(struct net_if *nif, int fd)
 		free(conn);
 		return NULL;
 	}
-	watch_host(nif, fd);
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	net_watch(fd, dead_ms(nif));
 	if (unm_list_empty(&nif->conns))
-		nif->check = unm_now_ns() + nif->net->dead_ns / 3;
+		nif->check = unm_now_ns() + nif->net->dead_ns;
 	unm_list_append(&nif->conns, &conn->link);
 	return conn;
 }
@@ -643,32 +628,31 @@ static void retry_link(struct net_conn *conn, uint64_t now)
 	}
 }
 
-/*
- * End connections whose host is silent. The kernel does that too, but not where
- * it cannot send its probes, because the network interface of this host is
- * gone. A host that lives answers a probe each second.
- */
-static void check_hosts(struct net_if *nif)
+/* End connections whose host is silent. The kernel does that too, but later,
+ * and may not where its questions do not leave this host. */
+static void check_hosts(struct net_if *nif, uint64_t now)
 {
+	uint64_t next;
+
+	nif->check = now + nif->net->dead_ns;
 	unm_list_for_each_safe(pos, tmp, &nif->conns) {
 		struct net_conn *conn = unm_container(pos, struct net_conn,
 						      link);
-		struct tcp_info info;
-		socklen_t len = sizeof(info);
 
-		if (!conn->waiting && getsockopt(conn->src.fd, IPPROTO_TCP,
-						 TCP_INFO, &info, &len) == 0 &&
-		    info.tcpi_last_ack_recv > (unsigned)silence_ms(nif))
+		if (conn->waiting)
+			continue;
+		if (net_silent(&conn->silence, conn->src.fd, dead_ms(nif), now,
+			       &next))
 			net_conn_failed(conn, -FI_ETIMEDOUT);
+		else if (next < nif->check)
+			nif->check = next;
 	}
 }
 
 void net_conns_tick(struct net_if *nif, uint64_t now)
 {
-	if (nif->check <= now && !unm_list_empty(&nif->conns)) {
-		check_hosts(nif);
-		nif->check = now + nif->net->dead_ns / 3;
-	}
+	if (nif->check <= now && !unm_list_empty(&nif->conns))
+		check_hosts(nif, now);
 	unm_list_for_each_safe(pos, tmp, &nif->conns) {
 		struct net_conn *conn = unm_container(pos, struct net_conn,
 						      link);

@@ -19,6 +19,7 @@
  *   hal_net_dma.c	dmable memory of peers, and transfers
  *   hal_net_recv.c	frames that come
  *   hal_net_loss.c	frames that the engine has lost
+ *   hal_net_silence.c	whether a host that does not answer is dead
  *   hal_net_conn.c	control connections
  *   hal_net_redial.c	those that fail before frames can be sent
  *   hal_net_meet.c	their messages after the proofs
@@ -39,6 +40,7 @@
 #include "hal/net/hal_net_dir.h"
 #include "hal/net/hal_net_engine.h"
 #include "hal/net/hal_net_key.h"
+#include "hal/net/hal_net_silence.h"
 #include "hal/net/hal_net_stream.h"
 #include "util/unm_list.h"
 
@@ -129,6 +131,7 @@ struct net_conn {
 	bool half;			/* counted in net_if.nhalf */
 	bool met;			/* MEET was sent: the other side may
 					 * be connected by it */
+	struct net_silence silence;	/* of its host */
 	uint64_t deadline;		/* ns; 0: none */
 	uint64_t crowded;		/* ns: deadline while as many others
 					 * have no proof as may be */
