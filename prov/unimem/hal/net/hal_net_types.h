@@ -45,7 +45,7 @@
 #define NET_HALF_MAX	64		/* connections without proof */
 #define NET_HALF_NS	UINT64_C(2000000000)	/* and how long each keeps its
 						 * place if others want it */
-#define NET_SPARE_MAX	64		/* free frames that are kept */
+#define NET_SPARE_MAX	32		/* free frames that are kept */
 #define NET_PROGRESS	16		/* calls of the engine in a row */
 #define NET_ACK_EVERY	16		/* frames of one acknowledgement */
 
