@@ -185,15 +185,21 @@ static struct net_peer *rogues_peer(void)
 	return net_peer_find(victim->nif, &addr);
 }
 
-/* Add a record; its data begin with what such a record needs. */
+/* Add a record; its data begin with what such a record needs. The longest are a
+ * piece of a transfer with its net_access, and what no frame has place for. */
 static size_t record(struct fuzz_input *in, uint8_t *at)
 {
-	static const uint16_t lens[] = { 0, 8, 16, 32, 33, 56, 64, 1000 };
+	static const uint32_t lens[] = {
+		0, 8, 16, 32, 33, 56, 64, 1000,
+		16384, NET_PIECE, NET_PIECE + sizeof(struct net_access),
+		NET_FRAME_MAX,
+	};
 	struct net_access a = { .key = key };
+	const size_t n = sizeof(lens) / sizeof(lens[0]);
 	struct net_rec rec = {
 		.type = (uint8_t)(fuzz_take(in, 1) % (NET_REC_END + 1)),
 		.word = (uint8_t)fuzz_take(in, 1),
-		.len = lens[fuzz_take(in, 1) % 8],
+		.len = lens[fuzz_take(in, 1) % n],
 	};
 	uint8_t wide = (uint8_t)fuzz_take(in, 1);
 
@@ -209,7 +215,8 @@ static size_t record(struct fuzz_input *in, uint8_t *at)
 
 static void frame(struct fuzz_input *in)
 {
-	static uint8_t bytes[NET_FRAME_MAX];
+	static uint8_t bytes[2 * NET_FRAME_MAX + 64];
+	uint64_t frames = victim->nif->nframes;
 	struct net_peer *peer = rogues_peer();
 	struct net_head head = { .slot = 0 };
 	size_t len = sizeof(head), n, cut;
@@ -224,13 +231,14 @@ static void frame(struct fuzz_input *in)
 	memset(bytes, 0, sizeof(bytes));
 	memcpy(bytes, &head, sizeof(head));
 	n = fuzz_take(in, 1) % 8;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && len < NET_FRAME_MAX; i++)
 		len += record(in, bytes + len);
 	patch(in, bytes, len);
 	cut = fuzz_take(in, 1);
 	if (cut != 0 && cut < len)
 		len = cut;
 	net_pair_frame(victim, bytes, len);
+	MUST(len <= NET_FRAME_MAX || victim->nif->nframes == frames);
 }
 
 /* ---- Inputs ------------------------------------------------------------- */

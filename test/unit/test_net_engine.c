@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_net_engine.c - the module of UCX refuses addresses that were cut off,
- * and prints nothing when a peer ends.
+ * prints nothing when a peer ends, and receives the longest frame at once.
  *
  * An address comes from a peer that has proven its knowledge of the secret, so
  * this is about faults, not about attacks.
@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #include <rdma/fi_errno.h>
 
 #include "hal/net/hal_net_engine.h"
+#include "hal/net/hal_net_stream.h"
 #include "lib/unit.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -31,11 +34,23 @@ int __lsan_is_turned_off(void)
 
 static const struct net_engine *engine;
 
+static uint8_t frame[NET_FRAME_MAX];
+static unsigned nreceived;		/* copies of it that have come, whole */
+
 static void received(void *owner, const void *data, size_t len)
 {
 	(void)owner;
-	(void)data;
-	(void)len;
+	nreceived += len == sizeof(frame) && memcmp(data, frame, len) == 0;
+}
+
+static size_t most_asked;		/* bytes for which UCX has room */
+
+/* UCX calls this one instead of that of the C library. */
+ssize_t recv(int fd, void *data, size_t len, int flags)
+{
+	if (most_asked < len)
+		most_asked = len;
+	return syscall(SYS_recvfrom, fd, data, len, flags, NULL, NULL);
 }
 
 static void sent(struct net_message *message)
@@ -189,9 +204,61 @@ static void test_addresses_cut_off(void **state)
 	close(conf.epfd);
 }
 
+/* Send the longest frame from one worker to another, some times. */
+static void send_frames(void)
+{
+	enum { FRAMES = 20 };
+	struct net_message message[FRAMES] = { { NULL } };
+	struct net_worker_conf conf[2];
+	uint8_t address[NET_WORKER_MAX];
+	struct net_worker *w[2];
+	struct net_link *link;
+	time_t end = time(NULL) + 60;
+	size_t len;
+
+	most_asked = 0;
+	nreceived = 0;
+	for (size_t i = 0; i < sizeof(frame); i++)
+		frame[i] = (uint8_t)(i * 7 + i / 256);
+	for (int i = 0; i < 2; i++) {
+		w[i] = open_worker(&conf[i], address, &len);
+		assert_non_null(w[i]);
+	}
+	assert_int_equal(engine->connect(w[0], address, len, &len, &link), 0);
+	for (int i = 0; i < FRAMES; i++)
+		assert_true(engine->send(link, &message[i], frame,
+					 sizeof(frame)) >= 0);
+	while (nreceived < FRAMES && time(NULL) < end)
+		for (int i = 0; i < 2; i++)
+			engine->progress(w[i]);
+	assert_int_equal(nreceived, FRAMES);
+	engine->disconnect(link, NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(engine->close(w[i]), 0);
+		close(conf[i].epfd);
+	}
+}
+
+/* UCX receives a frame, and what it adds, in one segment; a user who sets the
+ * length of segments gets these. */
+static void test_longest_frame(void **state)
+{
+	(void)state;
+	unit_needs(engine != NULL && engine->abi == NET_ENGINE_ABI);
+	unsetenv("UCX_TCP_RX_SEG_SIZE");
+	unsetenv("UCX_RX_SEG_SIZE");
+	send_frames();
+	assert_in_range(most_asked, NET_FRAME_MAX + 64, NET_FRAME_MAX + 8192);
+	setenv("UCX_TCP_RX_SEG_SIZE", "16k", 1);
+	send_frames();
+	assert_in_range(most_asked, 16384, 16384 + 64);
+	unsetenv("UCX_TCP_RX_SEG_SIZE");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_longest_frame),
 		cmocka_unit_test(test_end_is_quiet),
 		cmocka_unit_test(test_addresses_cut_off),
 	};

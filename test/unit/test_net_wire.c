@@ -166,14 +166,14 @@ static void test_proofs(void **state)
 	NET_PAIR_UNTIL(a->connected == 1);
 	assert_int_equal(g_control[0].len, 144);
 	assert_memory_equal(hello, magic, 4);
-	assert_int_equal(number(hello + 4, 2), 5);
+	assert_int_equal(number(hello + 4, 2), 6);
 	assert_int_equal(number(hello + 6, 2), 144);
 	is_name(hello + 8, a);
 	is_name(hello + 56, b);
 	assert_int_equal(number(hello + 136, 8), 0);	/* by the address */
 	assert_int_equal(g_control[1].len, 120);
 	assert_memory_equal(answer, magic, 4);
-	assert_int_equal(number(answer + 4, 2), 5);
+	assert_int_equal(number(answer + 4, 2), 6);
 	assert_int_equal(number(answer + 6, 2), 0);
 	is_name(answer + 8, b);
 	assert_memory_not_equal(hello + 104, answer + 56, 32);	/* nonces */
@@ -337,6 +337,72 @@ static void test_full_frame(void **state)
 	assert_int_equal(net_peer(b->peer)->dying, 0);
 }
 
+/* 64 KiB, stored to receive space, and the packet that names them are one
+ * message of the engine. */
+static void test_piece(void **state)
+{
+	enum { PIECE = 65536 };
+	static const uint64_t words[4] = { 1, 2, 3, 4 };
+	static uint8_t data[PIECE];
+	const uint8_t *body;
+	uint64_t len;
+
+	memset(data, 0x5a, PIECE);
+	tap(a);
+	net_pair_talk();
+	unit_needs(a->hif->caps->space_bytes >= PIECE &&
+		   a->hif->caps->pkt_payload >= sizeof(words));
+	assert_int_equal(hal_space_ready(a->peer, PIECE), 0);
+	net_side_pump(a);
+	g_nframe = 0;
+	hal_space_write(a->peer, 0, data, PIECE);
+	hal_space_barrier(a->peer);
+	assert_int_equal(g_nframe, 0);
+	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), words, 4, NULL,
+				      0), 0);
+	assert_int_equal(g_nframe, 1);
+	assert_true(g_frame[0].len <= 66 * 1024);
+	body = record(3, &len);
+	assert_int_equal(len, PIECE);
+	assert_memory_equal(body, data, 128);
+}
+
+/* A frame of len bytes, all of them one store to receive space, that would be
+ * the next one. */
+static void long_frame(struct net_peer *to, uint8_t *frame, size_t len)
+{
+	struct net_head head = {
+		.token = to->token, .slot = to->slot, .seq = to->s.taken + 1,
+	};
+	struct net_rec rec = {
+		.type = NET_SPACE,
+		.len = (uint32_t)(len - sizeof(head) - sizeof(rec)),
+	};
+
+	memset(frame, 0x5a, len);
+	memcpy(frame, &head, sizeof(head));
+	memcpy(frame + sizeof(head), &rec, sizeof(rec));
+}
+
+/* A frame has 66 KiB at most; a peer cannot have this process keep more. */
+static void test_longest(void **state)
+{
+	enum { MOST = 66 * 1024 };
+	static uint8_t frame[MOST + 8];
+	const volatile uint8_t *last;
+
+	net_pair_talk();
+	unit_needs(b->hif->caps->space_bytes >= MOST);
+	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
+	long_frame(net_peer(b->peer), frame, MOST + 8);
+	is_dropped(frame, MOST + 8);
+	last = hal_space(b->peer, MOST - 49);
+	long_frame(net_peer(b->peer), frame, MOST);
+	net_pair_frame(b, frame, MOST);
+	assert_int_equal(net_peer(b->peer)->dying, 0);
+	assert_int_equal(*last, 0x5a);
+}
+
 /* Whoever reaches the port of UCX can send frames. Without the token nothing
  * happens but that they are counted. */
 static void test_outsider(void **state)
@@ -390,6 +456,8 @@ int main(void)
 		TEST(test_bodies),
 		TEST(test_outsider),
 		TEST(test_full_frame),
+		TEST(test_piece),
+		TEST(test_longest),
 	};
 
 	hal_log_set(no_log);	/* one frame too many in test_outsider() */

@@ -43,10 +43,18 @@ static inline bool hal_tx_free(struct hal_peer *peer)
 }
 
 /* Number of slots that packets can take now: hal_pkt_send() accepts as many
- * packets. 0 where the backend decides about each packet. */
+ * packets. 0 where the backend decides about each packet; hal/net does not. */
 static inline uint64_t hal_tx_room(struct hal_peer *peer)
 {
-	return peer->tx.cells != NULL ? hal_tx_refresh(&peer->tx) : 0;
+	struct hal_tx *tx = &peer->tx;
+	uint64_t room;
+
+	if (tx->cells == NULL && peer->host == NULL)
+		return 0;
+	room = hal_tx_refresh(tx);
+	if (tx->cells == NULL)		/* see hal_pkt_send_wide() */
+		tx->limit = tx->next;
+	return room;
 }
 
 /* Publish a packet that is in the ring, and wake the peer if it sleeps. slot:

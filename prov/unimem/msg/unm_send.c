@@ -36,6 +36,9 @@
 				 * after which unm_send_progress() ends; the
 				 * last piece may exceed them */
 #define UNM_STREAM_GROWS 4	/* longest piece, in pieces of piece_max */
+#define UNM_STREAM_HEADS 16	/* a piece to another host is shorter by such a
+				 * part, so that it is one segment of 64 KiB
+				 * with all heads */
 #define UNM_STREAM_DEPTH 4	/* pieces that the receive space holds, if they
 				 * are longer than piece_max */
 #define UNM_BACKLOG_POLLS 64	/* one of so many calls tries a send although
@@ -634,7 +637,8 @@ static uint32_t unm_stream_space(struct unm_peer *peer, struct unm_tx_op *op,
  * ones have at most piece_max bytes. The packet of a piece costs transfers of
  * cache lines, which may take longer than such a piece does: so those in
  * between are twice or four times as long, where the receive space holds
- * UNM_STREAM_DEPTH of them.
+ * UNM_STREAM_DEPTH of them. To a peer on another host all pieces are nearly as
+ * long as that, because a message of the network takes longer than a copy.
  */
 static uint64_t unm_stream_piece(const struct unm_peer *peer,
 				 const struct unm_tx_op *op)
@@ -647,6 +651,8 @@ static uint64_t unm_stream_piece(const struct unm_peer *peer,
 		most = 0;
 	else if (most > peer->space->bytes / UNM_STREAM_DEPTH)
 		most = peer->space->bytes / UNM_STREAM_DEPTH;
+	if (peer->hp->host != NULL && most > len)
+		len = most - most / UNM_STREAM_HEADS;
 	while (2 * len <= most && 4 * len <= end)
 		len *= 2;
 	return left < len ? left : len;

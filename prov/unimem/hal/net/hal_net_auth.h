@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 #define NET_MAGIC	UINT32_C(0x4e6d6955)	/* "UimN" */
-#define NET_WIRE	5		/* raise when a message changes */
+#define NET_WIRE	6		/* raise when a message changes */
 #define NET_MAC		32		/* bytes of a proof */
 #define NET_NONCE	32
 #define NET_SECRET	16

@@ -6,7 +6,8 @@
 
 #include "hal/net/hal_net_types.h"
 
-#define NET_PIECE	28672		/* bytes of a request: fits a frame */
+#define NET_PIECE	61440		/* bytes of a request: one segment of
+					 * TCP, of 64 KiB, with all heads */
 
 /* The bytes that a request names. */
 struct net_access {

@@ -17,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NET_FRAME_MAX	32768		/* bytes of a frame with its head */
+#define NET_FRAME_MAX	67584		/* bytes of a frame with its head: a
+					 * piece of 64 KiB, the packet that
+					 * names it, and other records */
 #define NET_WINDOW	64		/* frames kept that come too early */
 
 /* Start of each frame. */

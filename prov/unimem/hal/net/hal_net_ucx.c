@@ -26,6 +26,7 @@
 #define START_FDS	24		/* descriptors for a worker and its
 					 * first link */
 #define LINK_FDS	2		/* sockets of a further link */
+#define SEGMENT		"72k"		/* holds a frame and UCX's heads */
 #define CLOSE_POLLS	100000		/* calls until an end is given up */
 
 /* Address of a worker as peers get it; UCX's follows. UCX reads its addresses
@@ -161,6 +162,9 @@ static int open_context(const struct net_worker_conf *conf,
 	 * minutes if the other host has vanished */
 	if (getenv("UCX_TCP_CONN_NB") == NULL)
 		set(config, "CONN_NB", "y");
+	/* a frame is received in one piece, and sent without a copy */
+	if (getenv("UCX_TCP_RX_SEG_SIZE") == NULL)
+		set(config, "RX_SEG_SIZE", SEGMENT);
 	/* no hooks into malloc and mmap */
 	set(config, "RCACHE_ENABLE", "n");
 	set(config, "KEEPIDLE", "1s");
