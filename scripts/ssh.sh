@@ -74,7 +74,7 @@ ssh_files()
 	ConnectTimeout 5
 	END
 	mount --bind "$SSH_MADE/hosts" /etc/hosts
-	# ssh and sshd look for the user's own files there
+	# ssh and sshd read the user's own files there
 	[ ! -d ~root/.ssh ] || mount -t tmpfs tmpfs ~root/.ssh
 	mount --bind "$SSH_MADE/ssh_config" /etc/ssh/ssh_config
 }

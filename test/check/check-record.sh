@@ -60,7 +60,8 @@ while read -r job <&3; do
 		head -n 1 "$file" | sed 's/^test: //; s/[: ].*//'
 		sed -n 's,^--- a/,,p' "$file"
 		echo "${file##*/test/mutants/}" | sed 's,^,test/mutants/,'
-	done <"$top/named" | sed -E 's,^(test/(unit|multi|fuzz|conform)/\w+)$,\1.c,' |
+	done <"$top/named" |
+		sed -E 's,^(test/(unit|multi|fuzz|conform)/\w+)$,\1.c,' |
 		sort -u >"$top/wanted"
 	[ -s "$top/wanted" ] || exit 99
 	sed "s/^/$(printf '%64s' '')  /" "$top/wanted" |
@@ -72,7 +73,8 @@ while read -r job <&3; do
 done 3<"$top/jobs"
 ls "$PWD"/test/mutants/*.patch >"$top/all"
 sort "$top/mutants" | diff "$top/all" - || {
-	echo "FAIL: scripts/full.list: the jobs of mutants do not have each once"
+	echo "FAIL: scripts/full.list: the jobs of mutants do not have each" \
+		"once"
 	failed=1
 }
 
@@ -343,7 +345,7 @@ has "nothing" '^nothing +0 passed +1 failed +0 skipped .* FAILED'
 has "skips all" '^all-skipped +0 passed +0 failed +1 skipped'
 has "skips all" '^program-skipped +0 passed +0 failed +1 skipped'
 
-# What was skipped runs again, when this machine is another one or is quiet.
+# A skipped job runs again, when this machine is another one or is quiet.
 : >"$top/build/able"
 full 1
 has "skipped before" '^all-skipped +4 passed +0 failed +0 skipped +[0-9]+ s  at'
