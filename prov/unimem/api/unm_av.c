@@ -96,7 +96,7 @@ static bool unm_av_refuse(const struct unm_av_src *src, size_t i,
 		return true;
 	}
 	UNM_WARN(AV, "address %zu of %zu is of a process %s FI_UNIMEM_NET: all "
-		 "processes of a job must have it, or none\n", i, src->count,
+		 "processes of a job must have it, or none", i, src->count,
 		 unm_addr_bytes() == sizeof(*a) ? "with" : "without");
 	while (++i < src->count)
 		unm_av_tell(fi_addr, errs, i, FI_ADDR_NOTAVAIL, FI_EINVAL);
