@@ -213,7 +213,7 @@ static bool unm_addrlen_is(const char *what, size_t len)
 	    len == sizeof(struct hal_addr_host))
 		UNM_WARN(FABRIC, "no match: %s of %zu bytes is of a process %s "
 			 "FI_UNIMEM_NET: all processes of a job must have it, "
-			 "or none\n", what, len, len == sizeof(struct hal_addr)
+			 "or none", what, len, len == sizeof(struct hal_addr)
 			 ? "without" : "with");
 	else
 		unm_refuse(what, UNM_TYPE_NUMBER, len, unm_addr_bytes());
