@@ -90,6 +90,11 @@ def off(reading, figure):
     return reading / figure - 1 if reading is not None and figure else None
 
 
+def allowed(figure):
+    """Ns of a reading that gives a time back, without the calls."""
+    return (1 + SHARE) * figure + ROUND_NS
+
+
 def gives_back(figure, reading, unit, calls):
     """Does a reading give its figure back? calls: the reading under figures of
     next to nothing, which is the time of the calls. None: not measured, or a
@@ -98,7 +103,7 @@ def gives_back(figure, reading, unit, calls):
     if share is None or unit == "ns" and calls is None:
         return None
     if unit == "ns":
-        late = reading - calls > (1 + SHARE) * figure + ROUND_NS
+        late = reading - calls > allowed(figure)
     else:
         late = share > SHARE
     return share >= -SHARE and not late

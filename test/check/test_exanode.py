@@ -185,13 +185,23 @@ class Goals(unittest.TestCase):
         self.assertEqual(self.missed(late), ["not measured"])
         self.assertIn("off its figure", lib_exanode.goal_lines(late)[0])
 
+    def test_slow_calls(self):
+        """Calls make a raw packet late, but no goal easier."""
+        for packet, calls in ((1500, 450), (1100, 50), (100e3, 99e3)):
+            for latency, said in ((1.429, []), (1.431, ["missed"]),
+                                  (1.94, ["missed"])):
+                res = self.results(packet=packet, calls=calls,
+                                   latency=latency)
+                self.assertEqual(self.missed(res), said)
+
     def test_not_measured(self):
         """Each run was beside a busy process; or a figure is 0."""
         for more, why in (({"latency": None}, "no figure of step"),
                           ({"latency": 0}, "no figure of step"),
                           ({"packet": None}, "no raw reading"),
                           ({"packet": 0}, "no raw reading"),
-                          ({"calls": None}, "no figure to be held against"),
+                          ({"calls": None}, "no reading of the calls alone"),
+                          ({"figure": None}, "no figure to be held against"),
                           ({"figure": 0}, "no figure to be held against")):
             res = self.results(**more)
             self.assertEqual(self.missed(res), ["not measured"])
