@@ -8,6 +8,8 @@ import re
 import sys
 import tempfile
 
+# a line of a file: the blanks are those that the provider takes
+LINE = re.compile(r"^([ \t]*(\w+)[ \t]*=[ \t]*)([0-9.]+)([ \t]+)([^\s#]+)", re.M)
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "k/s": 1e3, "M/s": 1e6, "MB/s": 1e6,
          "GB/s": 1e9, "packets": 1, "stores": 1}
 TIMES = {"ns", "us", "ms"}
@@ -18,8 +20,10 @@ NAMES = ["packet_latency", "packet_gap", "fifo_depth", "store_latency",
 SHARE = 0.05                    # of the figure, that a reading may be off
 ROUND_NS = 50                   # a round of polling: it ends after an arrival
 # figures of next to nothing, by the unit of the true one
-NOTHING = [(r"ns|us|ms", "0 ns"), (r"[kM]/s", "1000 M/s"),
-           (r"[MG]B/s", "1000 GB/s")]
+NOTHING = {"ns": "0 ns", "us": "0 ns", "ms": "0 ns", "k/s": "1000 M/s",
+           "M/s": "1000 M/s", "MB/s": "1000 GB/s", "GB/s": "1000 GB/s"}
+NOT_TIMES = {"fifo_depth", "store_rate", "line_rate", "store_queue",
+             "dma_bandwidth"}
 
 
 def text_of(path):
@@ -34,8 +38,7 @@ def figures(path):
     """Of a file of figures, in ns, per second, and bytes per second. Ends with
     one line if a figure is missing, or is a rate or a number of 0."""
     found = {}
-    for name, value, unit in re.findall(r"(?m)^(\w+)\s*=\s*([0-9.]+)\s+(\S+)",
-                                        text_of(path)):
+    for _, name, value, _, unit in LINE.findall(text_of(path)):
         try:
             found[name] = float(value) * UNITS[unit]
         except (KeyError, ValueError):
@@ -58,11 +61,16 @@ def write_model(text, folder):
 
 
 def nothing(path, folder):
-    """A copy of a file with figures of next to nothing."""
-    text = text_of(path)
-    for unit, value in NOTHING:
-        text = re.sub(r"= [0-9.]+ (%s)\b" % unit, "= " + value, text)
-    return write_model(text, folder)
+    """A copy of a file with figures of next to nothing: no time is left."""
+    new = write_model(LINE.sub(
+        lambda m: m[1] + NOTHING.get(m[5], m[3] + m[4] + m[5]),
+        text_of(path)), folder)
+    left = [name for name, value in figures(new).items()
+            if value and name not in NOT_TIMES]
+    if left:
+        os.unlink(new)
+        sys.exit("%s: %s is no time" % (path, ", ".join(left)))
+    return new
 
 
 class Row:

@@ -5,6 +5,7 @@ judges raw readings, what changed figures move, and what is refused."""
 import argparse
 import io
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -93,14 +94,26 @@ class Files(unittest.TestCase):
                          "line_rate = 5 s is no figure")
 
     def test_nothing(self):
-        path = lib_model.nothing(FILE, None)
-        try:
-            m = lib_model.figures(path)
-        finally:
-            os.unlink(path)
-        for name, value in (("packet_latency", 0), ("store_rate", 1e9),
-                            ("dma_bandwidth", 1e12), ("fifo_depth", 64)):
-            self.assertEqual(m[name], value)
+        """No time is left, with any blanks that the provider takes."""
+        with open(FILE, encoding="utf-8") as f:
+            text = f.read()
+        for first, equals, unit in (("", " = ", " "), ("", "=", " "),
+                                    (" \t", "\t=  ", "\t \t")):
+            spaced = re.sub(r"(?m)^(\w+) = (\S+) (\S+)",
+                            first + r"\1" + equals + r"\2" + unit + r"\3",
+                            text)
+            path = lib_model.write_model(spaced, None)
+            least = lib_model.nothing(path, None)
+            try:
+                was, m = lib_model.figures(path), lib_model.figures(least)
+            finally:
+                os.unlink(path)
+                os.unlink(least)
+            self.assertEqual(was, lib_model.figures(FILE))
+            self.assertEqual(m, {
+                **dict.fromkeys(lib_model.NAMES, 0), "store_rate": 1e9,
+                "line_rate": 1e9, "dma_bandwidth": 1e12, "fifo_depth": 64,
+                "store_queue": 16})
 
 
 class Judge(unittest.TestCase):
