@@ -212,12 +212,12 @@ class Raw:
         self.reading = median(res, FIGURE + name, "raw")
         self.unit = res.units.get((FIGURE + name, "raw", 2, 0))
         self.calls = median(res, FIGURE + name, "calls")
-        self.good = gives_back(self.figure, self.reading, self.unit,
+        self.good = gives_back(name, self.figure, self.reading, self.unit,
                                self.calls)
         self.held = None
         if self.reading and self.good:
             self.held = self.reading if self.unit != "ns" else \
-                min(self.reading, allowed(self.figure))
+                min(self.reading, allowed(name, self.figure))
         self.why = "no raw reading" if not self.reading else \
             "the raw reading has no figure to be held against" \
             if not self.figure else \
@@ -304,7 +304,7 @@ def by_size(res, metric, stairs, names=None):
 RAW_HEADER = ["figure", "in the model", "reading", "unit", "off",
               "the calls alone", "given back"]
 RAW_NOTE = "Judged by the rule of `bench/model`: off by 5 % at most, of times " \
-    "without the calls and a round of polling."
+    "without the calls and, where it polls, a round of polling."
 
 
 def raw_rows(res):

@@ -42,28 +42,37 @@ ROW = "%s %.1f 0 0 %.1f %s 0 judged"    # as model_raw prints it
 class Rule(unittest.TestCase):
     """Does a reading give its figure back?"""
 
+    def judge(self, name, figure, *rows):
+        """rows: readings, calls, and the verdict."""
+        for reading, calls, verdict in rows:
+            self.assertIs(lib_model.gives_back(
+                name, figure, reading,
+                "MB/s" if "bandwidth" in name else "ns", calls), verdict)
+
     def test_share(self):
-        good = lib_model.gives_back
-        for reading, verdict in ((940, False), (960, True), (1040, True),
-                                 (1060, False)):
-            self.assertEqual(good(1000, reading, "MB/s", None), verdict)
+        self.judge("dma_bandwidth", 1000, (949, None, False),
+                   (951, None, True), (1049, None, True), (1051, None, False))
 
     def test_times_have_calls(self):
-        good = lib_model.gives_back
-        self.assertTrue(good(1000, 1190, "ns", 100))
-        self.assertFalse(good(1000, 1210, "ns", 100))
-        self.assertFalse(good(1000, 940, "ns", 0))
+        self.judge("packet_latency", 1000, (1199, 100, True),
+                   (1201, 100, False), (951, 0, True), (949, 0, False))
 
     def test_short_time(self):
         """Of 50 ns, 5 % are less than a round of polling."""
-        self.assertTrue(lib_model.gives_back(50, 180, "ns", 80))
-        self.assertFalse(lib_model.gives_back(50, 190, "ns", 80))
+        for name in ("packet_latency", "store_latency", "load_round_trip",
+                     "dma_setup"):
+            self.judge(name, 50, (182, 80, True), (183, 80, False))
+
+    def test_no_round(self):
+        """Where nothing is polled, or one round among many packets."""
+        for name in ("store_time", "line_time", "packet_gap"):
+            self.judge(name, 1000, (1149, 100, True), (1151, 100, False))
 
     def test_no_figure(self):
-        good = lib_model.gives_back
-        for args in ((0, 80, "ns", 80), (None, 80, "ns", 80),
-                     (1000, None, "ns", 80), (1000, 1000, "ns", None)):
-            self.assertIsNone(good(*args))
+        self.judge("packet_latency", 0, (80, 80, None))
+        self.judge("packet_latency", None, (80, 80, None))
+        self.judge("packet_latency", 1000, (None, 80, None),
+                   (1000, None, None))
         self.assertIsNone(lib_model.off(80, 0))
         self.assertIsNone(lib_model.off(None, 80))
         self.assertAlmostEqual(lib_model.off(110, 100), 0.1)
