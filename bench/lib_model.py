@@ -17,6 +17,10 @@ TIMES = {"ns", "us", "ms"}
 NAMES = ["packet_latency", "packet_gap", "fifo_depth", "store_latency",
          "store_rate", "line_rate", "store_queue", "load_round_trip",
          "dma_setup", "dma_bandwidth", "route_registration"]
+# the units of those that are no times
+NOT_TIMES = {"fifo_depth": {"packets"}, "store_queue": {"stores"},
+             "store_rate": {"k/s", "M/s"}, "line_rate": {"k/s", "M/s"},
+             "dma_bandwidth": {"MB/s", "GB/s"}}
 SHARE = 0.05                    # of the figure, that a reading may be off
 ROUND_NS = 50                   # a round of polling: it ends after an arrival
 # Readings that have no such round: of stores nothing is polled, and the last
@@ -25,34 +29,61 @@ NO_ROUND = {"store_time", "line_time", "packet_gap"}
 # figures of next to nothing, by the unit of the true one
 NOTHING = {"ns": "0 ns", "us": "0 ns", "ms": "0 ns", "k/s": "1000 M/s",
            "M/s": "1000 M/s", "MB/s": "1000 GB/s", "GB/s": "1000 GB/s"}
-NOT_TIMES = {"fifo_depth", "store_rate", "line_rate", "store_queue",
-             "dma_bandwidth"}
+
+
+def end(why):
+    """The end of a program that was called in a wrong way, or lacks a tool."""
+    sys.stderr.write(why + "\n")
+    sys.exit(2)
 
 
 def text_of(path):
     try:
         with open(path, encoding="utf-8") as f:
             return f.read()
-    except OSError as e:
-        sys.exit("%s: %s" % (path, e.strerror))
+    except (OSError, ValueError) as e:
+        return end("%s: %s" % (path, getattr(e, "strerror", None) or e))
+
+
+def figure(name, number, unit):
+    """(The figure in ns, per second or bytes per second, "") or (None, why it is
+    none)."""
+    if name not in NAMES:
+        return None, "no figure %s" % name
+    if unit not in NOT_TIMES.get(name, TIMES) or \
+            not re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", number):
+        return None, "%s = %s %s is no figure" % (name, number, unit)
+    value = float(number) * UNITS[unit]
+    return (value, "") if value or name not in NOT_TIMES else \
+        (None, "%s is 0" % name)
 
 
 def figures(path):
     """Of a file of figures, in ns, per second, and bytes per second. Ends with
     one line if a figure is missing, or is a rate or a number of 0."""
     found = {}
-    for _, name, value, _, unit in LINE.findall(text_of(path)):
-        try:
-            found[name] = float(value) * UNITS[unit]
-        except (KeyError, ValueError):
-            sys.exit("%s: %s = %s %s is no figure" % (path, name, value,
-                                                      unit))
-        if found[name] == 0 and unit not in TIMES:
-            sys.exit("%s: %s is 0" % (path, name))
+    for _, name, number, _, unit in LINE.findall(text_of(path)):
+        found[name], why = figure(name, number, unit)
+        if why:
+            end("%s: %s" % (path, why))
     for name in NAMES:
         if name not in found:
-            sys.exit("%s: no figure %s" % (path, name))
+            end("%s: no figure %s" % (path, name))
     return found
+
+
+def changed(path, changes):
+    """The text of a file of figures with some of them changed: FIGURE=VALUE."""
+    text = text_of(path)
+    for change in changes:
+        m = LINE.fullmatch(change.strip())
+        why = figure(m[2], m[3], m[5])[1] if m else \
+            "not as packet_latency='2.0 us'"
+        if why:
+            end("--set %s: %s" % (change, why))
+        text = LINE.sub(lambda old, m=m: old[0] if old[2] != m[2] else
+                        old[1] + m[3] + " " + m[5], text)
+    return text
 
 
 def write_model(text, folder):
@@ -72,7 +103,7 @@ def nothing(path, folder):
             if value and name not in NOT_TIMES]
     if left:
         os.unlink(new)
-        sys.exit("%s: %s is no time" % (path, ", ".join(left)))
+        end("%s: %s is no time" % (path, ", ".join(left)))
     return new
 
 

@@ -81,18 +81,54 @@ class Rule(unittest.TestCase):
 class Files(unittest.TestCase):
     """A file that lacks a figure is refused in one line."""
 
+    def said(self, call, *args):
+        """The line of a call that ends the program with 2."""
+        with redirect_stderr(io.StringIO()) as err, \
+                self.assertRaises(SystemExit) as end:
+            call(*args)
+        self.assertEqual(end.exception.code, 2)
+        self.assertEqual(err.getvalue().count("\n"), 1)
+        return err.getvalue().strip()
+
     def refused(self, old, new):
         with open(FILE, encoding="utf-8") as f:
             text = f.read()
         self.assertIn(old, text)
         path = lib_model.write_model(text.replace(old, new), None)
         try:
-            with self.assertRaises(SystemExit) as end:
-                lib_model.figures(path)
+            return self.said(lib_model.figures, path).partition(": ")[2]
         finally:
             os.unlink(path)
-        self.assertEqual(str(end.exception).count("\n"), 0)
-        return str(end.exception).partition(": ")[2]
+
+    def test_no_file(self):
+        self.assertIn("No such file", self.said(lib_model.figures,
+                                                "/nonexistent"))
+        self.assertEqual(self.said(model.readings, "/nonexistent", "emu", FILE),
+                         "/nonexistent: No such file or directory")
+
+    def test_set(self):
+        """A wrong --set is named."""
+        for change, why in (
+                ("nonsense=1", "not as packet_latency='2.0 us'"),
+                ("nonsense=1 us", "no figure nonsense"),
+                ("packet_latency=2us", "not as packet_latency='2.0 us'"),
+                ("packet_latency=2 MB/s",
+                 "packet_latency = 2 MB/s is no figure"),
+                ("packet_latency=1.2.3 us",
+                 "packet_latency = 1.2.3 us is no figure"),
+                ("line_rate=0 M/s", "line_rate is 0")):
+            self.assertEqual(self.said(lib_model.changed, FILE, [
+                "dma_setup=1 us", change]), "--set %s: %s" % (change, why))
+
+    def test_changed(self):
+        """Only what is named, and the line keeps its source."""
+        text = lib_model.changed(FILE, ["packet_latency = 2.5 us",
+                                        "dma_bandwidth=900 MB/s"])
+        with open(FILE, encoding="utf-8") as f:
+            before = f.read()
+        self.assertEqual(text, before.replace(
+            "packet_latency = 1.0 us", "packet_latency = 2.5 us").replace(
+            "dma_bandwidth = 1.0 GB/s", "dma_bandwidth = 900 MB/s"))
 
     def test_refused(self):
         self.assertEqual(self.refused("line_rate =", "# line_rate ="),
@@ -432,8 +468,33 @@ class Runner(unittest.TestCase):
 
     def test_wrong_calls(self):
         for words in (["--moves", "--from", "x"], ["--moves", "--only", "raw"],
-                      ["--moves", "--doc", "x"], ["--only", "y"]):
+                      ["--moves", "--doc", "x"], ["--only", "y"],
+                      ["--from", "/nonexistent"]):
             self.assertEqual(self.refused(*words)[0], 2)
+
+    def ended(self, *words):
+        """The exit code and standard error of a whole call without MPICH."""
+        with tempfile.TemporaryDirectory() as folder, \
+                redirect_stderr(io.StringIO()) as err, \
+                mock.patch.multiple(exanode, OUT=folder, MPICH="/nonexistent",
+                                    become_reaper=lambda: None), \
+                mock.patch.object(sys, "argv", ["exanode", *words]), \
+                self.assertRaises(SystemExit) as end:
+            exanode.main()
+        return end.exception.code, err.getvalue().splitlines()
+
+    def test_ends_with_2(self):
+        """Before anything is measured, and with one line."""
+        for words, line in (
+                (["--set", "nonsense=1 us"], "--set nonsense=1 us: no figure"),
+                (["--moves", "--set", "packet_latency=2us"],
+                 "--set packet_latency=2us: not as"),
+                (["--model", "/nonexistent"], "/nonexistent: No such file"),
+                ([], "bench/exanode: no /nonexistent/bin/mpicc"),
+                (["--moves"], "bench/exanode: no /nonexistent/bin/mpicc")):
+            code, lines = self.ended(*words)
+            self.assertEqual((code, len(lines)), (2, 1), lines)
+            self.assertTrue(lines[0].startswith(line), lines)
 
     def test_waits_while_busy(self):
         """For a quiet moment, but not for ever; a quick session does not."""
