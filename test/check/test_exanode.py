@@ -414,6 +414,52 @@ class Moves(unittest.TestCase):
                          for s in STAIRS + RMA)
             self.assertEqual(name in tried, in_sum, name)
 
+    def moved(self, figure, value):
+        """By how much each step changes when a figure doubles, as a multiple
+        of the smallest change; the steps that do not change are left out."""
+        other = {**self.m, figure: 2 * self.m[figure]}
+        by = {s.name: abs(value(s, other) - value(s, self.m))
+              for s in STAIRS + RMA}
+        by = {name: change for name, change in by.items() if change > 1e-6}
+        return {name: change / min(by.values())
+                for name, change in by.items()}
+
+    @staticmethod
+    def named(cell):
+        """The steps of a cell of the table, and how often each is moved."""
+        found = {}
+        first, _, but = cell.partition(" but ")
+        for name in first.split(", "):
+            name, _, often = name.partition(" ")
+            for step in ALL if name == "all" else [name]:
+                found[step] = 2 if often == "(twice)" else 1
+        for step in but.split(", ") if but else []:
+            del found[step]
+        found.pop("none", None)
+        return found
+
+    def test_table_of_figures(self):
+        """docs/exanode.md, "Changed figures", says what the sums say."""
+        with open(os.path.join(TOP, "docs/exanode.md"),
+                  encoding="utf-8") as f:
+            table = f.read().partition("| figure | latencies that")[2]
+        rows = {}
+        for line in table.splitlines()[2:]:
+            if not line.startswith("|"):
+                break
+            name, latencies, peaks = line.split(" | ")[:3]
+            rows[name.strip("| `")] = latencies, peaks
+        self.assertEqual(sorted(rows), sorted(self.m))
+        for name, (latencies, peaks) in rows.items():
+            by = self.moved(name, lambda s, m: s.latency(m))
+            self.assertEqual({step: round(n) for step, n in by.items()},
+                             self.named(latencies), name)
+            for n in by.values():
+                self.assertAlmostEqual(n, round(n), 6, name)
+            self.assertEqual(
+                sorted(self.moved(name, lambda s, m: s.bandwidth(m))),
+                sorted(self.named(peaks)), name)
+
     def test_early(self):
         res = self.results(self.m)
         self.assertEqual(lib_exanode.early(res, self.m), [])
