@@ -188,6 +188,55 @@ class Judge(unittest.TestCase):
                          [None])
 
 
+class Sums(unittest.TestCase):
+    """The sums of the figures of the prototype, in numbers."""
+
+    # us and MB/s by the model; us at least, MB/s by the bytes alone
+    TABLE = {
+        "published-1a": (15.264, 891.21, 15.1667, 1000),
+        "published-1b": (5.264, 891.21, 5.1667, 1000),
+        "published-2": (5.264, 891.21, 5.1667, 1000),
+        "inline": (15.264, 891.21, 15.1667, 1000),
+        "eager": (3.2, 891.21, 3.1667, 1000),
+        "cache": (3.2, 891.21, 3.1667, 1000),
+        "receives": (3.2, 891.21, 3.1667, 1000),
+        "tags": (1, 999.52, 1, 1000),
+        "direct": (1, 999.52, 1, 1000),
+        "defaults": (1, 276.76, 1, 320),
+        "rma-am": (6.4, 276.76, 6.3333, 320),
+        "rma-native": (2, 276.76, 2, 320),
+        "rma-direct": (2, 999.52, 2, 1000)}
+
+    def test_sums(self):
+        m = lib_model.figures(FILE)
+        self.assertEqual(ALL, list(self.TABLE))
+        for stair in STAIRS + RMA:
+            for value, due in zip((stair.latency(m) / 1e3, stair.bandwidth(m),
+                                   lib_exanode.at_least(stair, m),
+                                   lib_exanode.at_most(stair, m)),
+                                  self.TABLE[stair.name]):
+                self.assertLess(abs(value / due - 1), 2e-5, stair.name)
+
+    def test_other_figures(self):
+        """No two figures alike, so that none stands for another."""
+        m = dict(zip(lib_model.NAMES, (
+            1000, 0, 0, 50, 10e6, 4e6, 0, 2300, 4700, 500e6, 9100)))
+        sums = {s.name: s.latency(m) for s in STAIRS + RMA}
+        for name, ns in (("published-1a", 250 + 2300 + 1000 + 4700 + 128 +
+                          9100),
+                         ("published-1b", 250 + 2300 + 1000 + 4700 + 128),
+                         ("eager", 250 + 2300 + 1000), ("direct", 1000),
+                         ("rma-am", 2 * (250 + 2300 + 1000)),
+                         ("rma-native", 1000 + 50)):
+            self.assertAlmostEqual(sums[name], ns)
+        peaks = {s.name: s.bandwidth(m) for s in STAIRS + RMA}
+        for name, size, ns in (
+                ("cache", 16384, 4700 + 32768), ("tags", 4194304,
+                                                 4700 + 8388608),
+                ("rma-native", 4096, 64 * 250 + 2300)):
+            self.assertAlmostEqual(peaks[name], size / ns * 1e3)
+
+
 class Goals(unittest.TestCase):
     """Both are of one step, and of raw readings that give their figures back."""
 
@@ -223,6 +272,18 @@ class Goals(unittest.TestCase):
         self.assertEqual(self.missed(self.results()), [])
         self.assertEqual(self.missed(self.results(latency=1.4)), ["missed"])
         self.assertEqual(self.missed(self.results(bandwidth=940)), ["missed"])
+
+    def test_bounds(self):
+        self.assertEqual(GOAL_STEP, "direct")
+        for goal in lib_exanode.GOALS(self.results()):
+            self.assertIn("of step direct /", goal.title)
+        for more, said in (({"latency": 1.29}, []),
+                           ({"latency": 1.31}, ["missed"]),
+                           ({"bandwidth": 951}, []),
+                           ({"bandwidth": 949}, ["missed"]),
+                           ({"bandwidth": 959, "dma": 1010}, ["missed"]),
+                           ({"latency": 1.31, "packet": 1020}, [])):
+            self.assertEqual(self.missed(self.results(**more)), said, more)
 
     def test_one_step(self):
         """A better figure of another step does not count."""
@@ -466,9 +527,9 @@ class Moves(unittest.TestCase):
         res.values["latency", "tags", 2, 0] = [0.99]
         self.assertEqual(lib_exanode.early(res, self.m), ["tags"])
 
-    def code(self, after, changes=("packet_latency=50 us",)):
+    def code(self, after, changes=("packet_latency=50 us",), before=None):
         """The exit code of --moves, and what it says."""
-        measured = iter([self.results(self.m)] + [after] * 9)
+        measured = iter([before or self.results(self.m)] + [after] * 9)
         opts = argparse.Namespace(model=FILE, changes=list(changes),
                                   quick=True)
         with redirect_stdout(io.StringIO()) as out, \
@@ -483,6 +544,15 @@ class Moves(unittest.TestCase):
         code, text = self.code(after)
         self.assertEqual(code, 0)
         self.assertIn("\n%d passed, 0 failed, 0 skipped" % len(ALL), text)
+        failed = self.results(self.changed), self.results(self.m)
+        for res in failed:
+            res.status["latency", "tags", 2] = "failed: exit 1"
+        for results in ((failed[0],), (after, ["packet_latency=50 us"],
+                                       failed[1])):
+            code, text = self.code(*results)
+            self.assertEqual(code, 1)
+            self.assertIn("\n%d passed, 1 failed, 0 skipped" % len(ALL),
+                          text)
         code, text = self.code(self.results(self.m))
         self.assertEqual(code, 1)
         self.assertIn("tags did not move by its sum: latency", text)
