@@ -313,11 +313,20 @@ static struct net_heard heard_of(int fd)
 	return h;
 }
 
+/* The longest time between repetitions of data, in ms; -1: an older kernel. */
+static int rto_max(int fd)
+{
+	socklen_t len = sizeof(int);
+	int ms = -1;
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &ms, &len) == 0 ?
+	       ms : -1;
+}
+
 /* The kernel's own limit is a little longer, and it asks each second. */
 static void test_watch(void **state)
 {
-	socklen_t len = sizeof(int);
-	int fd[2], ms = 0;
+	int fd[2];
 
 	connection(fd);
 	net_watch(fd[0], 8000);
@@ -325,8 +334,9 @@ static void test_watch(void **state)
 	assert_int_equal(get(fd[0], IPPROTO_TCP, TCP_KEEPIDLE), 1);
 	assert_int_equal(get(fd[0], IPPROTO_TCP, TCP_KEEPINTVL), 1);
 	assert_true(get(fd[0], SOL_SOCKET, SO_KEEPALIVE) != 0);
-	if (getsockopt(fd[0], IPPROTO_TCP, TCP_RTO_MAX_MS, &ms, &len) == 0)
-		assert_int_equal(ms, 1000);	/* else an older kernel */
+	assert_int_equal(rto_max(fd[0]), rto_max(fd[1]));
+	net_watch_ready(fd[0]);
+	assert_int_equal(rto_max(fd[0]), rto_max(fd[1]) == -1 ? -1 : 1000);
 	close(fd[0]);
 	close(fd[1]);
 }
@@ -397,6 +407,29 @@ static void test_in_time(void **state)
 			unm_now_ns() + a->nif->net->dead_ns);
 }
 
+/* Data are repeated each second on connections that are made, on both sides.
+ * A dial is repeated as always: it has a number of attempts. */
+static void test_repeats(void **state)
+{
+	struct net_side *a = &net_pair.a, *b = &net_pair.b;
+	int fd = socket(AF_INET, SOCK_STREAM, 0), usual = rto_max(fd);
+
+	close(fd);
+	if (usual == -1)
+		skip();			/* an older kernel */
+	net_pair_dial(a, b);
+	assert_true(net_peer(a->peer)->conn->waiting);
+	fd = net_peer(a->peer)->conn->src.fd;
+	assert_int_equal(rto_max(fd), usual);
+	NET_PAIR_DO_UNTIL(net_side_pump(a),
+			  !net_peer(a->peer)->conn->waiting);
+	assert_int_equal(rto_max(fd), 1000);
+	NET_PAIR_DO_UNTIL(net_side_pump(b), b->nif->nhalf != 0);
+	assert_int_equal(rto_max(unm_container(b->nif->conns.next,
+					       struct net_conn,
+					       link)->src.fd), 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -411,6 +444,7 @@ int main(void)
 		cmocka_unit_test(test_ask),
 		NET_PAIR_TEST(test_interface),
 		NET_PAIR_TEST(test_in_time),
+		NET_PAIR_TEST(test_repeats),
 	};
 
 	return unit_run(tests);

@@ -497,6 +497,7 @@ static void conn_ready(struct net_conn *conn)
 		return;
 	}
 	conn->waiting = false;
+	net_watch_ready(conn->src.fd);
 	conn->deadline = !conn->peer->by_key || conn->peer->met ? 0 :
 		unm_now_ns() + conn->nif->net->dial_ns;
 	conn_output(conn);
@@ -540,6 +541,7 @@ static void accept_some(struct net_if *nif)
 			close(fd);
 			continue;
 		}
+		net_watch_ready(fd);
 		conn->half = true;
 		nif->nhalf++;
 		now = unm_now_ns();

@@ -30,7 +30,11 @@ void net_watch(int fd, uint32_t dead_ms)
 	/* counts instead of the number of probes (TCP_KEEPCNT) */
 	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
 		   (int)(dead_ms + KERNEL_MS));
-	/* repeat data as often as it asks; older kernels do that less often */
+}
+
+/* Older kernels repeat data less often. */
+void net_watch_ready(int fd)
+{
 	set_option(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, NET_PROBE_MS);
 }
 

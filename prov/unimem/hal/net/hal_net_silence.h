@@ -51,6 +51,11 @@ enum net_verdict {
  * dead_ms or later. */
 void net_watch(int fd, uint32_t dead_ms);
 
+/* Have the kernel repeat data as often as it asks. For a connection that is
+ * made: a dial that is repeated so often uses up its attempts (tcp_syn_retries)
+ * long before its time. */
+void net_watch_ready(int fd);
+
 /* From what the kernel reports. */
 void net_heard_of(struct net_heard *h, const struct tcp_info *info);
 
