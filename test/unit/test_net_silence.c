@@ -236,6 +236,15 @@ static void test_unacked(void **state)
 	h.heard.sent_ms = 1100;
 	assert_int_equal(check(&h, START + 4000), NET_SILENT);
 
+	host_init(&h, 3000);		/* sent before the last answer */
+	h.from = START + 1;
+	h.to = UINT64_MAX;
+	h.heard.unacked = true;
+	h.heard.sent_ms = 3100;
+	check(&h, START + 3000);
+	h.heard.sent_ms = 3300;
+	assert_int_equal(check(&h, START + 3200), NET_HEARD);
+
 	host_init(&h, 3000);		/* the last answer acknowledged them */
 	h.from = START + 1;
 	h.to = UINT64_MAX;

@@ -59,7 +59,7 @@ static bool asked_in_vain(const struct net_heard *h, uint32_t dead_ms)
 {
 	if (!h->unacked || h->ms >= dead_ms + NET_PROBE_MS)
 		return true;
-	return h->sent_ms >= NET_GRACE_MS && h->ms - h->sent_ms >= dead_ms;
+	return h->sent_ms >= NET_GRACE_MS && h->ms >= h->sent_ms + dead_ms;
 }
 
 /*
