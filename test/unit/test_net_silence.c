@@ -382,38 +382,76 @@ static void test_ask(void **state)
 	close(fd[1]);
 }
 
+/* A host whose silence has reached the limit is asked, by the same call. */
+static void test_asked(void **state)
+{
+	struct net_silence silence = { 0 };
+	uint64_t next = 0;
+	int fd[2];
+
+	connection(fd);
+	net_watch(fd[0], 3000);
+	set(fd[0], TCP_KEEPIDLE, 1000);
+	do
+		usleep(1000);
+	while (heard_of(fd[0]).ms < 10);
+	assert_false(net_silent(&silence, fd[0], 10, 1000 * MS, &next));
+	assert_int_equal(silence.asks, 1);
+	assert_true(next > 1000 * MS);
+	assert_int_equal(get(fd[0], IPPROTO_TCP, TCP_KEEPIDLE), 1);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 /* ---- Interfaces ---------------------------------------------------------- */
+
+/* The kernel asks nothing on the connection of a side. Returns its socket. */
+static int unasked(const struct net_side *s)
+{
+	int fd = net_peer(s->peer)->conn->src.fd, no = 0;
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &no,
+				    sizeof(no)), 0);
+	return fd;
+}
 
 /* An interface checks its connections, and ends the one whose host is silent:
  * its kernel has asked for nothing since this test forbade that. */
 static void test_interface(void **state)
 {
 	struct net_side *a = &net_pair.a;
-	int no = 0;
 
 	net_pair_talk();
-	assert_int_equal(setsockopt(net_peer(a->peer)->conn->src.fd, SOL_SOCKET,
-				    SO_KEEPALIVE, &no, sizeof(no)), 0);
+	unasked(a);
 	a->nif->net->dead_ns = NET_PROBE_MS * MS;
 	a->nif->check = 0;
 	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
 	assert_int_equal(a->dead_status, -FI_ECONNRESET);
 }
 
-/* It checks them in time: no later than the limit of each, by the timer that
- * wakes a caller who sleeps. */
+/* It checks them in time: no later than the limit of each, which counts from
+ * the last sign of life, by the timer that wakes a caller who sleeps. */
 static void test_in_time(void **state)
 {
 	struct net_side *a = &net_pair.a;
-	uint64_t now = unm_now_ns();
+	struct net_heard h;
+	uint64_t now;
+	int fd;
 
 	net_pair_talk();
+	unasked(&net_pair.b);
+	fd = unasked(a);
+	do {
+		usleep(1000);
+		h = heard_of(fd);
+	} while (h.ms < 100 || h.unacked);
+	now = unm_now_ns();
 	a->nif->check = now;
 	net_side_pump(a);
 	assert_in_range(net_deadline(a->nif), now,
 			unm_now_ns() + a->nif->net->dead_ns);
-	assert_in_range(a->nif->check, now + a->nif->net->dead_ns / 2,
-			unm_now_ns() + a->nif->net->dead_ns);
+	assert_in_range(a->nif->check, now + 1,
+			unm_now_ns() + a->nif->net->dead_ns - 100 * MS);
 }
 
 /* Data are repeated each second on connections that are made, on both sides.
@@ -451,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_heard_of),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_ask),
+		cmocka_unit_test(test_asked),
 		NET_PAIR_TEST(test_interface),
 		NET_PAIR_TEST(test_in_time),
 		NET_PAIR_TEST(test_repeats),
