@@ -25,22 +25,23 @@
 #include "lib/hosts.h"
 
 #define PORT		7001		/* of yardsticks, on host 0 */
-#define HALF		500		/* the kernel's limit for connections of
-					 * the provider, beyond
-					 * FI_UNIMEM_NET_DEAD_MS, in ms */
-/* Limits of the yardsticks, in ms around FI_UNIMEM_NET_DEAD_MS. The provider
- * needs from 1.1 s less to 0.4 s more. */
+/* Limits of the yardsticks, in ms around FI_UNIMEM_NET_DEAD_MS. The kernel
+ * counts them from its first repetition of the byte, at least 0.2 s after the
+ * cut. The provider needs from 1.1 s less to 0.2 s more, and the kernel without
+ * it, which ends a connection at a question that follows its own limit, 1.1 s
+ * more. */
 #define EARLY		(-2000)
-#define LATE		700
+#define LATE		300
 #define FRESH		60		/* ms since an answer */
 #define SETTLE_US	500000		/* until no control message is under
 					 * way, which would have TCP ask
 					 * nothing */
 #define POLLS		64		/* the provider examines the connection
 					 * after so many polls */
-#define BUSY_US		200000		/* for these polls, or half the time
-					 * from the cut to the bytes of the
-					 * yardsticks */
+#define BUSY_US		100000		/* for these polls, twice less than LATE
+					 * and the first repetition leave; or
+					 * half the time from the cut to the
+					 * bytes of the yardsticks */
 /* words of g_shared */
 #define CUT_AT		0		/* time of the cut, us */
 #define TOOK		1		/* time to the end, of each host, us */
@@ -100,7 +101,8 @@ static bool ended(int fd)
 	return true;
 }
 
-/* How long the control connection of the provider has heard nothing, in ms. */
+/* How long the control connection of the provider has heard nothing, in ms: of
+ * the connections with a limit, the one that is no yardstick. */
 static uint32_t silent_ms(int dead_ms)
 {
 	for (int s = 0; s < 256; s++) {
@@ -108,9 +110,11 @@ static uint32_t silent_ms(int dead_ms)
 		struct tcp_info info;
 		int ms = 0;
 
-		if (getsockopt(s, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &len) ==
-		    0 && ms == dead_ms + HALF &&
-		    getsockopt(s, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+		if (getsockopt(s, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &len) !=
+		    0 || ms == 0 || ms == dead_ms + EARLY ||
+		    ms == dead_ms + LATE)
+			continue;
+		if (getsockopt(s, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
 		    info.tcpi_state == 1)	/* ESTABLISHED */
 			return info.tcpi_last_ack_recv;
 	}
