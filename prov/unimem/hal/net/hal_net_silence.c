@@ -52,12 +52,13 @@ void net_heard_of(struct net_heard *h, const struct tcp_info *info)
 
 /*
  * Was the host asked after dead_ms of silence, and has had time to answer?
- * While TCP repeats data, this process waits for the next repetition, for the
- * longest time between two of them (where the kernel has TCP_RTO_MAX_MS).
+ * While TCP repeats data, this process waits for the next repetition and its
+ * answer: the longest time between two of them (where the kernel has
+ * TCP_RTO_MAX_MS), and the time of an answer.
  */
 static bool asked_in_vain(const struct net_heard *h, uint32_t dead_ms)
 {
-	if (!h->unacked || h->ms >= dead_ms + NET_PROBE_MS)
+	if (!h->unacked || h->ms >= dead_ms + NET_PROBE_MS + NET_GRACE_MS)
 		return true;
 	return h->sent_ms >= NET_GRACE_MS && h->ms >= h->sent_ms + dead_ms;
 }
