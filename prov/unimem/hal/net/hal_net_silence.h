@@ -37,7 +37,9 @@ struct net_heard {
 struct net_silence {
 	uint64_t due;			/* ns: when the answer has to be there;
 					 * 0: nothing was asked */
-	uint32_t asks;			/* questions since the last answer */
+	uint32_t asks;			/* questions of this process since the
+					 * last answer, on time and late ones;
+					 * the kernel's own do not count */
 };
 
 enum net_verdict {
