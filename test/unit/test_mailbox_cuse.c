@@ -411,6 +411,56 @@ static void test_event_fd(void **state)
 	release(&file);
 }
 
+/* An event fd that its process makes blocking, and fills, whenever the daemon
+ * looks at it; -1: none. */
+static int g_spoil = -1;
+static unsigned g_spoiled;
+
+/* In the place of the C library's. */
+int poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	struct timespec time = {
+		.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L,
+	};
+	int ret = ppoll(fds, n, ms < 0 ? NULL : &time, NULL);
+	uint64_t most = UINT64_MAX - 1;
+
+	if (g_spoil >= 0 && write(g_spoil, &most, sizeof(most)) > 0) {
+		fcntl(g_spoil, F_SETFL, 0);
+		g_spoiled++;
+	}
+	return ret;
+}
+
+/* A process cannot stop the daemon by its event fd. */
+static void test_full_event_fd(void **state)
+{
+	struct open_file file = open_node(OWN);
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	uint64_t n;
+
+	if (!may_copy())
+		skip();
+	act(&file, 'e', 5, event);
+	g_spoil = event;
+	deliver(&file, message(5, 0));
+	idle();
+	g_spoil = -1;
+	assert_int_equal(g_spoiled, 1);
+	deliver(&file, message(5, 1));
+	expect_message(ask_read(&file, 8, O_NONBLOCK), message(5, 0));
+	expect_message(ask_read(&file, 8, O_NONBLOCK), message(5, 1));
+	assert_int_equal(read(event, &n, sizeof(n)), sizeof(n));
+	assert_true(n >= UINT64_MAX - 1);
+	/* it counts on, although it blocks now */
+	deliver(&file, message(5, 2));
+	idle();
+	assert_int_equal(read(event, &n, sizeof(n)), sizeof(n));
+	assert_int_equal(n, 1);
+	close(event);
+	release(&file);
+}
+
 /* ---- Nonsense ------------------------------------------------------------ */
 
 /* Random bytes of random sizes to both kinds of mailbox: the daemon gets well
@@ -467,7 +517,7 @@ int main(int argc, char *argv[])
 		T(write), T(full), T(full_after_poll), T(poll),
 		T(poll_again), T(actions), T(actions_in_order),
 		T(interrupted_action), T(signal), T(event_fd),
-		T(random_writes),
+		T(full_event_fd), T(random_writes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
