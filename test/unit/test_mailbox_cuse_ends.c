@@ -123,6 +123,54 @@ static void test_daemon_ends_messages(void **state)
 	release(&file);
 }
 
+/* A read that finds the end behind the kept messages notifies the pollers, and
+ * ends what waits. */
+static void test_read_finds_end(void **state)
+{
+	struct open_file file = open_node(OWN);
+	struct mailbox_action_t got;
+	uint64_t unique, action;
+	int answer;
+
+	deliver(&file, message(1, 1));
+	idle();
+	action = ask_act(&file, 'r', 1, 0);
+	answer = get_action(&file, &got);
+	poll_file(&file, 1, POLLPRI);
+	/* the loop handles the request first, because it comes first */
+	unique = ask_read(&file, 8, BLOCK);
+	close(file.conn);
+	idle();
+	expect_message(unique, message(1, 1));
+	expect_error(action, EIO);
+	assert_int_equal(g_notified[1], 1);
+	assert_int_equal(poll_file(&file, -1, POLLPRI), GONE);
+	close(answer);
+	release(&file);
+}
+
+/* More readers wait than a file keeps messages: each gets its message, although
+ * the daemon has ended. */
+static void test_daemon_ends_readers(void **state)
+{
+	struct open_file file = open_node(OWN);
+	uint64_t readers[CUSE_KEPT + 5];	/* answers fit into a socket */
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CUSE_KEPT + 5; i++) {
+		readers[i] = ask_read(&file, 8, BLOCK);
+		idle();
+	}
+	while (n < CUSE_KEPT + 5)
+		deliver(&file, message(1, n++));
+	close(file.conn);
+	idle();
+	for (unsigned i = 0; i < n; i++)
+		expect_message(readers[i], message(1, i));
+	expect_error(ask_read(&file, 8, BLOCK), EIO);
+	release(&file);
+}
+
 /* One line, and the next open connects the watch again. */
 static void test_watch(void **state)
 {
@@ -276,8 +324,9 @@ int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
 		T(daemon_ends), T(daemon_ends_writers),
-		T(daemon_ends_messages), T(watch), T(open_fails),
-		T(slow_opens), T(names), T(release), T(end),
+		T(daemon_ends_messages), T(read_finds_end),
+		T(daemon_ends_readers), T(watch),
+		T(open_fails), T(slow_opens), T(names), T(release), T(end),
 		T(end_while_opening), T(device_is_lost),
 	};
 
