@@ -191,6 +191,48 @@ static void test_watch(void **state)
 	release(&file);
 }
 
+static void wait_for_opens(void)
+{
+	while (g_all.opener.running != 0)
+		assert_true(cuse_devices_step(&g_all, -1) >= 0);
+}
+
+/* While one open for the watch is under way there is no second one, and a
+ * failed one is followed by another. */
+static void test_watch_opens_once(void **state)
+{
+	uint64_t opens[4];
+
+	close(g_watch);
+	idle();
+	open_gate();
+	g_refuse = -ECONNREFUSED;
+	for (int i = 0; i < 3; i++)
+		opens[i] = ask_open(OTHER);
+	idle();
+	assert_int_equal(g_all.opener.running, 3 + 1);
+	interrupt_request(OTHER, opens[0]);
+	/* threads end in any order: the watch's own may be the last */
+	opens[3] = ask_open(OTHER);
+	idle();
+	assert_int_equal(g_all.opener.running, 4 + 1);
+	let_in(4 + 1);
+	wait_for_opens();
+	take_answers();
+	assert_int_equal(g_opens, 4 + 1);
+	assert_true(g_all.watch.fd < 0);
+	g_refuse = 0;
+	opens[0] = ask_open(OTHER);
+	idle();
+	assert_int_equal(g_all.opener.running, 2);
+	let_in(2);
+	wait_for_opens();
+	assert_int_equal(answer_of(opens[0])->error, 0);
+	assert_true(g_all.watch.fd >= 0);
+	g_watch = dup(g_conn);
+	close_gate();
+}
+
 /* ---- Opens --------------------------------------------------------------- */
 
 static void test_open_fails(void **state)
@@ -325,7 +367,7 @@ int main(int argc, char *argv[])
 	const struct CMUnitTest tests[] = {
 		T(daemon_ends), T(daemon_ends_writers),
 		T(daemon_ends_messages), T(read_finds_end),
-		T(daemon_ends_readers), T(watch),
+		T(daemon_ends_readers), T(watch), T(watch_opens_once),
 		T(open_fails), T(slow_opens), T(names), T(release), T(end),
 		T(end_while_opening), T(device_is_lost),
 	};
