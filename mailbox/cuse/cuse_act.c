@@ -179,7 +179,9 @@ static int begin(struct cuse_acts *acts, const struct cuse_wait *wait)
 	return ret;
 }
 
-/* Begin the next action, unless one is under way. */
+/* Begin the next action, unless one is under way. An interrupted registration
+ * that cannot be undone would stay, and no writer knows of it: the connection
+ * ends, and the registration with it. */
 static void start(struct cuse_acts *acts)
 {
 	struct cuse_wait *wait;
@@ -188,10 +190,13 @@ static void start(struct cuse_acts *acts)
 	while (acts->answer.fd < 0 &&
 	       (wait = cuse_wait_first(&acts->waiting)) != NULL) {
 		ret = begin(acts, wait);
-		if (ret == 0)
+		if (ret == 0) {
 			wait->sent = true;
-		else
-			cuse_wait_err(wait, -ret);
+			continue;
+		}
+		if (wait->req == NULL)
+			(void)shutdown(acts->fd, SHUT_RDWR);
+		cuse_wait_err(wait, -ret);
 	}
 }
 

@@ -4,6 +4,7 @@
  * and writers that write nonsense
  */
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include "lib/cuse_fixture.h"
 #include "cuse/cuse_file.h"
@@ -327,6 +328,31 @@ static void test_interrupted_action(void **state)
 	release(&file);
 }
 
+/* Without descriptors it cannot be undone: the file ends, and the registration
+ * with it. */
+static void test_interrupted_action_not_undone(void **state)
+{
+	struct open_file file = open_node(OWN);
+	uint64_t unique = ask_act(&file, 'r', 1, 0);
+	struct mailbox_action_t got;
+	int answer = get_action(&file, &got);
+	struct rlimit before, none;
+	char byte;
+
+	interrupt_request(OWN, unique);
+	expect_error(unique, EINTR);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	answer_action(answer, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(recv(file.conn, &byte, 1, 0), 0);
+	expect_error(ask_read(&file, 8, BLOCK), EIO);
+	expect_error(ask_act(&file, 'r', 2, 0), EIO);
+	release(&file);
+}
+
 /* The kernel names the thread that writes, the signal is the process's. */
 static void *act_signal(void *arg)
 {
@@ -520,7 +546,8 @@ int main(int argc, char *argv[])
 		T(read), T(two_readers), T(interrupted_read), T(slow_reader),
 		T(write), T(full), T(full_after_poll), T(poll),
 		T(poll_again), T(actions), T(actions_in_order),
-		T(interrupted_action), T(signal), T(event_fd),
+		T(interrupted_action), T(interrupted_action_not_undone),
+		T(signal), T(event_fd),
 		T(full_event_fd), T(random_writes),
 	};
 
