@@ -393,6 +393,43 @@ static void test_signal(void **state)
 	release(&file);
 }
 
+static bool pending(int signal)
+{
+	sigset_t set;
+
+	sigpending(&set);
+	return sigismember(&set, signal) == 1;
+}
+
+/* A process that has become another user's gets no signal, although the daemon
+ * could send it; root's actions send it in any case. */
+static void test_signal_of_other_user(void **state)
+{
+	struct open_file file = open_node(OWN);
+	sigset_t set;
+	int got;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	g_uid = getuid() + 1;
+	act(&file, 's', 6, SIGUSR2);
+	deliver(&file, message(6, 1));
+	expect_message(ask_read(&file, 8, BLOCK), message(6, 1));
+	assert_false(pending(SIGUSR2));
+	act(&file, 'u', 6, 0);
+	for (int i = 0; i < 2; i++) {
+		g_uid = i == 0 ? getuid() : 0;
+		act(&file, 's', 6, SIGUSR2);
+		deliver(&file, message(6, 2));
+		idle();
+		assert_true(pending(SIGUSR2));
+		assert_int_equal(sigwait(&set, &got), 0);
+		act(&file, 'u', 6, 0);
+	}
+	release(&file);
+}
+
 /* Some containers let no process copy a descriptor, not even its own. */
 static bool may_copy(void)
 {
@@ -547,7 +584,7 @@ int main(int argc, char *argv[])
 		T(write), T(full), T(full_after_poll), T(poll),
 		T(poll_again), T(actions), T(actions_in_order),
 		T(interrupted_action), T(interrupted_action_not_undone),
-		T(signal), T(event_fd),
+		T(signal), T(signal_of_other_user), T(event_fd),
 		T(full_event_fd), T(random_writes),
 	};
 
