@@ -3,8 +3,13 @@
  * test_mailbox_cuse.c - devices of mailboxes: reads, writes, polls, actions,
  * and writers that write nonsense
  */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "lib/cuse_fixture.h"
 #include "cuse/cuse_file.h"
@@ -478,6 +483,47 @@ static void test_event_fd(void **state)
 	release(&file);
 }
 
+/* Forbid io_setup(2) from now on. */
+static bool forbid_aio(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = 4, .filter = filter };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* The first test: a process that has signalled an event fd needs no io_setup(2)
+ * any more. */
+static void test_no_aio(void **state)
+{
+	const struct mailbox_action_t action = { .action = 'e', .opcode = 5 };
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct mbox_notify notify;
+
+		mbox_notify_init(&notify);
+		if (!forbid_aio())
+			_exit(77);
+		_exit(mbox_notify_set(&notify, &action, getpid(), event) ==
+		      -EOPNOTSUPP ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	close(event);
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* An event fd that its process makes blocking, and fills, whenever the daemon
  * looks at it; -1: none. */
 static int g_spoil = -1;
@@ -580,6 +626,7 @@ static void test_random_writes(void **state)
 int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_aio),
 		T(read), T(two_readers), T(interrupted_read), T(slow_reader),
 		T(write), T(full), T(full_after_poll), T(poll),
 		T(poll_again), T(actions), T(actions_in_order),
