@@ -6,15 +6,25 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/mbox_notify.h"
+
+/* What signals event fds: see event_fd_signal(). Of the process, from the first
+ * event fd on; the thread that uses the registrations uses it. */
+static struct {
+	aio_context_t context;
+	int zero;			/* /dev/zero */
+	bool ready;
+} g_aio;
 
 void mbox_notify_init(struct mbox_notify *notify)
 {
@@ -57,7 +67,55 @@ static int process_fd(pid_t pid, int fd)
 	return (int)ret;
 }
 
-/* Another file might block the daemon, or be damaged by it. */
+/*
+ * Add 1 to an event fd. The process that owns it can make it blocking, and fill
+ * it, between any check and a write(2), which would then never return. So the
+ * kernel adds the 1 at the end of an asynchronous read of /dev/zero: that never
+ * waits, and a full event fd stays full. fd -1: read only. False: the kernel
+ * refuses, for example by seccomp.
+ */
+static bool event_fd_signal(int fd)
+{
+	char byte;
+	struct iocb read = {
+		.aio_lio_opcode = IOCB_CMD_PREAD,
+		.aio_fildes = (uint32_t)g_aio.zero,
+		.aio_buf = (uintptr_t)&byte, .aio_nbytes = sizeof(byte),
+		.aio_flags = fd >= 0 ? IOCB_FLAG_RESFD : 0,
+		.aio_resfd = (uint32_t)fd,
+	};
+	struct iocb *list[] = { &read };
+	struct timespec now = { 0 };
+	struct io_event done;
+
+	if (syscall(SYS_io_submit, g_aio.context, 1L, list) != 1)
+		return false;
+	/* a read of /dev/zero ends before io_submit() returns */
+	return syscall(SYS_io_getevents, g_aio.context, 1L, 1L, &done,
+		       &now) == 1;
+}
+
+/* 0; -EOPNOTSUPP: the kernel has no asynchronous reads for this process. */
+static int aio_ready(void)
+{
+	if (g_aio.ready)
+		return 0;
+	g_aio.zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	if (g_aio.zero < 0)
+		return errno == EMFILE || errno == ENFILE ? -errno :
+		       -EOPNOTSUPP;
+	g_aio.context = 0;
+	if (syscall(SYS_io_setup, 1L, &g_aio.context) == 0) {
+		g_aio.ready = event_fd_signal(-1);
+		if (g_aio.ready)
+			return 0;
+		(void)syscall(SYS_io_destroy, g_aio.context);
+	}
+	close(g_aio.zero);
+	return -EOPNOTSUPP;
+}
+
+/* The daemon does not signal another file. */
 static bool is_event_fd(int fd)
 {
 	static const char is[] = "anon_inode:[eventfd]";
@@ -71,8 +129,10 @@ static bool is_event_fd(int fd)
 static int set_event_fd(struct mbox_notify *notify, int val, pid_t pid,
 			int event_fd)
 {
-	int fd;
+	int fd, ret = aio_ready();
 
+	if (ret != 0)
+		return ret;
 	if (event_fd >= 0) {
 		fd = dup(event_fd);
 		if (fd < 0)
@@ -82,7 +142,7 @@ static int set_event_fd(struct mbox_notify *notify, int val, pid_t pid,
 		if (fd < 0)
 			return fd;
 	}
-	/* a write of the daemon must not block */
+	/* <unimem/mailbox.h> promises the error for one that blocks */
 	if (!is_event_fd(fd) || !(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
 		close(fd);
 		return -EINVAL;
@@ -116,18 +176,15 @@ int mbox_notify_set(struct mbox_notify *notify,
 	return 0;
 }
 
-/* An event fd at its maximum is readable already, and a write would block if
- * the process has cleared O_NONBLOCK since. */
+/* An event fd at its maximum is readable already. */
 void mbox_notify_send(const struct mbox_notify *notify)
 {
 	struct pollfd pfd = { .fd = notify->event_fd, .events = POLLOUT };
-	uint64_t one = 1;
 
 	/* a process that has ended needs no signal */
 	if (notify->process >= 0)
 		(void)syscall(SYS_pidfd_send_signal, notify->process,
 			      notify->signal, NULL, 0);
-	if (notify->event_fd >= 0 && poll(&pfd, 1, 0) == 1 &&
-	    write(notify->event_fd, &one, sizeof(one)) != sizeof(one))
-		return;
+	if (notify->event_fd >= 0 && poll(&pfd, 1, 0) == 1)
+		(void)event_fd_signal(notify->event_fd);
 }

@@ -26,7 +26,8 @@ void mbox_notify_init(struct mbox_notify *notify);
  * seen here. event_fd: the event fd, if it came with the action; it stays the
  * caller's. -1: descriptor act->val of the process. 0; -EINVAL: wrong signal,
  * or no event fd, or one that blocks; -EPERM: the kernel does not give the
- * descriptor; -ESRCH, -EBADF, -EMFILE.
+ * descriptor; -EOPNOTSUPP: the kernel does not let this process signal event
+ * fds without blocking (io_setup(2)); -ESRCH, -EBADF, -EMFILE.
  */
 int mbox_notify_set(struct mbox_notify *notify,
 		    const struct mailbox_action_t *act, pid_t pid,
@@ -35,7 +36,8 @@ int mbox_notify_set(struct mbox_notify *notify,
 /* End the notification, if there is any. */
 void mbox_notify_clear(struct mbox_notify *notify);
 
-/* Notify the process of one message. Never blocks. */
+/* Notify the process of one message. Never blocks, whatever the process does
+ * with its event fd. */
 void mbox_notify_send(const struct mbox_notify *notify);
 
 #endif /* MBOX_NOTIFY_H */

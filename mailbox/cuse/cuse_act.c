@@ -9,6 +9,7 @@
  * its answer.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,27 +21,103 @@
 #include "cuse/cuse_act.h"
 #include "cuse/cuse_wait.h"
 
+#define STATUS_MAX	1024		/* bytes of /proc/PID/status that have
+					 * the lines Tgid and Uid */
+
 static void start(struct cuse_acts *acts);
 
+/* ---- The processes that write -------------------------------------------- */
+
+/* Open /proc/PID/status. Returns a descriptor, which stays that of the process
+ * when its number is used again; or a negative errno. */
+static int status_open(pid_t pid)
+{
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Read the numbers of a line, as they are now. name: "Uid:". Returns how many
+ * there are, up to three; 0: no such process any more. */
+static int status_read(int fd, const char *name, unsigned n[3])
+{
+	char text[STATUS_MAX];
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+	const char *at;
+
+	if (len < 0)
+		return 0;
+	text[len] = '\0';
+	at = strstr(text, name);
+	return at == NULL ? 0 :
+	       sscanf(at + strlen(name), "%u %u %u", &n[0], &n[1], &n[2]);
+}
+
 /* The kernel names the thread that writes; signals and descriptors are those of
- * its process. 0: not seen here. */
+ * its process. 0: not seen here; or a negative errno. */
 static pid_t process_of(pid_t thread)
 {
-	char path[40], line[128];
-	int pid = 0;
-	FILE *in;
+	unsigned n[3] = { 0 };
+	int fd;
 
 	if (thread == 0)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)thread);
-	in = fopen(path, "re");
-	if (in == NULL)
+	fd = status_open(thread);
+	if (fd < 0)
+		return fd == -EMFILE || fd == -ENFILE ? fd : 0;
+	if (status_read(fd, "\nTgid:", n) < 1)
+		n[0] = 0;
+	close(fd);
+	return (pid_t)n[0];
+}
+
+/* May the user that wrote the action send a signal to the process as it is now?
+ * The rule of kill(2); the daemon itself may have more rights. */
+static bool may_signal(const struct cuse_writer *writer)
+{
+	unsigned n[3];			/* real, effective, saved */
+
+	return writer->uid == 0 ||
+	       (status_read(writer->status, "\nUid:", n) == 3 &&
+		(writer->uid == n[0] || writer->uid == n[2]));
+}
+
+static void clear_notify(struct cuse_acts *acts, unsigned opcode)
+{
+	struct cuse_writer *writer = &acts->writer[opcode];
+
+	mbox_notify_clear(&acts->notify[opcode]);
+	if (writer->status >= 0)
+		close(writer->status);
+	writer->status = -1;
+}
+
+/* Get the notification of an action ready. 0 or a negative errno. */
+static int set_notify(struct cuse_acts *acts, const struct cuse_wait *wait)
+{
+	const struct mailbox_action_t *action = &wait->u.action;
+	const struct fuse_ctx *context = fuse_req_ctx(wait->req);
+	struct cuse_writer *writer = &acts->writer[action->opcode];
+	pid_t pid = 0;
+	int ret;
+
+	if (action->action != 'r')
+		pid = process_of(context->pid);
+	if (pid < 0)
+		return pid;
+	ret = mbox_notify_set(&acts->notify[action->opcode], action, pid, -1);
+	if (ret != 0 || action->action != 's')
+		return ret;
+	writer->uid = context->uid;
+	writer->status = status_open(pid);
+	if (writer->status >= 0)
 		return 0;
-	while (pid == 0 && fgets(line, sizeof(line), in) != NULL)
-		if (strncmp(line, "Tgid:", 5) == 0)
-			pid = (int)strtol(line + 5, NULL, 10);
-	fclose(in);
-	return pid;
+	ret = writer->status == -ENOENT ? -ESRCH : writer->status;
+	clear_notify(acts, action->opcode);
+	return ret;
 }
 
 /* ---- The action that is under way ---------------------------------------- */
@@ -67,7 +144,7 @@ static void settle(struct cuse_acts *acts,
 	if (status == 0 && remove)
 		acts->registered &= (uint16_t)~bit;
 	if (remove == (status == 0))
-		mbox_notify_clear(&acts->notify[action->opcode]);
+		clear_notify(acts, action->opcode);
 }
 
 /* The daemon has answered. A registration whose writer was interrupted is
@@ -168,18 +245,18 @@ static int begin(struct cuse_acts *acts, const struct cuse_wait *wait)
 	if (ours != remove)
 		return ours ? -EBUSY : -ENOENT;
 	if (!remove)
-		ret = mbox_notify_set(&acts->notify[action->opcode], action,
-				      process_of(fuse_req_ctx(wait->req)->pid),
-				      -1);
+		ret = set_notify(acts, wait);
 	if (ret != 0)
 		return ret;
 	ret = submit(acts, action);
 	if (ret != 0 && !remove)
-		mbox_notify_clear(&acts->notify[action->opcode]);
+		clear_notify(acts, action->opcode);
 	return ret;
 }
 
-/* Begin the next action, unless one is under way. */
+/* Begin the next action, unless one is under way. An interrupted registration
+ * that cannot be undone would stay, and no writer knows of it: the connection
+ * ends, and the registration with it. */
 static void start(struct cuse_acts *acts)
 {
 	struct cuse_wait *wait;
@@ -188,10 +265,13 @@ static void start(struct cuse_acts *acts)
 	while (acts->answer.fd < 0 &&
 	       (wait = cuse_wait_first(&acts->waiting)) != NULL) {
 		ret = begin(acts, wait);
-		if (ret == 0)
+		if (ret == 0) {
 			wait->sent = true;
-		else
-			cuse_wait_err(wait, -ret);
+			continue;
+		}
+		if (wait->req == NULL)
+			(void)shutdown(acts->fd, SHUT_RDWR);
+		cuse_wait_err(wait, -ret);
 	}
 }
 
@@ -211,7 +291,11 @@ void cuse_acts_write(struct cuse_acts *acts, fuse_req_t req,
 
 void cuse_acts_notify(const struct cuse_acts *acts, uint64_t message)
 {
-	mbox_notify_send(&acts->notify[MAILBOX_OPCODE(message)]);
+	unsigned opcode = MAILBOX_OPCODE(message);
+	const struct mbox_notify *notify = &acts->notify[opcode];
+
+	if (notify->process < 0 || may_signal(&acts->writer[opcode]))
+		mbox_notify_send(notify);
 }
 
 void cuse_acts_init(struct cuse_acts *acts, int epoll, int fd)
@@ -222,8 +306,10 @@ void cuse_acts_init(struct cuse_acts *acts, int epoll, int fd)
 	acts->answer.fd = -1;
 	acts->answer.handle = on_answer;
 	unm_list_init(&acts->waiting);
-	for (unsigned op = 0; op < MAILBOX_OPCODES; op++)
+	for (unsigned op = 0; op < MAILBOX_OPCODES; op++) {
 		mbox_notify_init(&acts->notify[op]);
+		acts->writer[op].status = -1;
+	}
 }
 
 void cuse_acts_end(struct cuse_acts *acts)
@@ -237,5 +323,5 @@ void cuse_acts_fini(struct cuse_acts *acts)
 {
 	cuse_acts_end(acts);
 	for (unsigned op = 0; op < MAILBOX_OPCODES; op++)
-		mbox_notify_clear(&acts->notify[op]);
+		clear_notify(acts, op);
 }

@@ -18,6 +18,12 @@
 #include "cuse/cuse_loop.h"
 #include "util/unm_list.h"
 
+/* The process that has written a registration with a signal. */
+struct cuse_writer {
+	int status;			/* its /proc/PID/status; else -1 */
+	uid_t uid;			/* its user when it wrote */
+};
+
 /* The actions of one file: a member of it. One thread uses them. */
 struct cuse_acts {
 	int epoll;
@@ -29,6 +35,7 @@ struct cuse_acts {
 	struct cuse_source answer;	/* socket for the daemon's answer */
 	uint16_t registered;		/* bit n: opcode n is registered */
 	struct mbox_notify notify[MAILBOX_OPCODES];
+	struct cuse_writer writer[MAILBOX_OPCODES];	/* of notify */
 };
 
 void cuse_acts_init(struct cuse_acts *acts, int epoll, int fd);
@@ -45,7 +52,9 @@ void cuse_acts_write(struct cuse_acts *acts, fuse_req_t req,
  * with EIO. */
 void cuse_acts_end(struct cuse_acts *acts);
 
-/* A message has come: notify the process that has registered its opcode. */
+/* A message has come: notify the process that has registered its opcode. A
+ * signal is not sent if the user that has registered it could not send it to
+ * the process any more, because that has become another user's. */
 void cuse_acts_notify(const struct cuse_acts *acts, uint64_t message);
 
 #endif /* CUSE_ACT_H */

@@ -56,15 +56,24 @@ static bool blocking(const struct fuse_file_info *info)
 	return (info->flags & O_NONBLOCK) == 0;
 }
 
+/* Connect the watch again: one open at a time, however many processes open
+ * devices meanwhile. */
+static void open_watch(struct cuse_devices *all)
+{
+	if (all->watch.fd >= 0 || all->watching)
+		return;
+	all->watching = true;		/* on_opened() may come at once */
+	if (cuse_open(&all->opener, NULL, NULL, all->own) != 0)
+		all->watching = false;
+}
+
 static void on_open(fuse_req_t req, struct fuse_file_info *info)
 {
 	const struct device *dev = fuse_req_userdata(req);
-	struct cuse_opener *opener = &dev->all->opener;
 	int ret;
 
-	if (dev->all->watch.fd < 0)
-		(void)cuse_open(opener, NULL, NULL, dev->all->own);
-	ret = cuse_open(opener, req, info, dev->mailbox);
+	open_watch(dev->all);
+	ret = cuse_open(&dev->all->opener, req, info, dev->mailbox);
 	if (ret != 0)
 		(void)fuse_reply_err(req, -ret);
 }
@@ -76,6 +85,8 @@ static void on_opened(struct cuse_opener *opener, struct cuse_open *open)
 	bool local = open->mailbox == all->own;
 	struct cuse_file *file;
 
+	if (open->own)
+		all->watching = false;
 	if (open->req == NULL) {
 		if (local && open->fd >= 0 && all->watch.fd < 0)
 			cuse_devices_watch(all, open->fd);

@@ -22,6 +22,8 @@ struct cuse_devices {
 	struct cuse_source watch;	/* a connection to the local daemon,
 					 * which keeps it alive and reports its
 					 * end */
+	bool watching;			/* an open for the watch has begun, and
+					 * has no result yet */
 	struct unm_list devices;
 	struct unm_list files;		/* open ones, of all devices */
 	struct fuse_buf buf;		/* the request that is being handled */

@@ -129,10 +129,12 @@ static void fill(struct cuse_file *file)
 }
 
 /* Give messages to the readers that wait, the longest waiting first. Readers
- * for which there is no message go on waiting. */
-static void serve_readers(struct cuse_file *file)
+ * for which there is no message go on waiting. Returns whether a message was
+ * given. */
+static bool serve_readers(struct cuse_file *file)
 {
 	struct cuse_wait *wait;
+	bool given = false;
 
 	while (file->count != 0 &&
 	       (wait = cuse_wait_first(&file->readers)) != NULL) {
@@ -140,23 +142,43 @@ static void serve_readers(struct cuse_file *file)
 
 		(void)fuse_reply_buf(cuse_wait_take(wait),
 				     (const char *)&message, sizeof(message));
+		given = true;
 	}
+	return given;
+}
+
+/* The daemon has closed the connection: no request waits any longer, and the
+ * process that polls is notified. The loop reports the end only until update()
+ * has removed the connection. */
+static void end(struct cuse_file *file)
+{
+	cuse_wait_err_all(&file->readers, EIO);
+	cuse_wait_err_all(&file->writers, EIO);
+	cuse_acts_end(&file->acts);
+	wake(file);
+}
+
+/* A message is kept: no reader waits. */
+static void read_kept(struct cuse_file *file, fuse_req_t req)
+{
+	uint64_t message = take(file);
+	bool known = file->hung_up;
+
+	(void)fuse_reply_buf(req, (const char *)&message, sizeof(message));
+	fill(file);
+	if (file->hung_up && !known)
+		end(file);
 }
 
 void cuse_file_read(struct cuse_file *file, fuse_req_t req, size_t size,
 		    bool wait)
 {
-	uint64_t message;
-
-	if (size < sizeof(message)) {
+	if (size < sizeof(uint64_t)) {
 		(void)fuse_reply_err(req, EINVAL);
 		return;
 	}
 	if (file->count != 0) {
-		message = take(file);
-		(void)fuse_reply_buf(req, (const char *)&message,
-				     sizeof(message));
-		fill(file);
+		read_kept(file, req);
 	} else if (file->hung_up) {
 		(void)fuse_reply_err(req, EIO);
 	} else if (!file->local) {
@@ -247,17 +269,19 @@ static void on_event(struct cuse_source *src, uint32_t events)
 
 	if (events & (EPOLLHUP | EPOLLERR))
 		file->hung_up = true;
-	fill(file);
-	serve_readers(file);
+	/* more than CUSE_KEPT readers may wait */
+	do {
+		fill(file);
+	} while (serve_readers(file));
 	if (file->hung_up) {
-		cuse_wait_err_all(&file->readers, EIO);
-		cuse_wait_err_all(&file->writers, EIO);
-		cuse_acts_end(&file->acts);
-	} else if (events & EPOLLOUT) {
-		file->full = false;
-		serve_writers(file);
+		end(file);
+	} else {
+		if (events & EPOLLOUT) {
+			file->full = false;
+			serve_writers(file);
+		}
+		wake(file);
 	}
-	wake(file);
 	update(file);
 }
 

@@ -136,6 +136,7 @@ int cuse_open(struct cuse_opener *opener, fuse_req_t req,
 		return -ENOMEM;
 	open->opener = opener;
 	open->req = req;
+	open->own = req == NULL;
 	open->mailbox = mailbox;
 	if (info != NULL)
 		open->info = *info;

@@ -6,6 +6,8 @@
 #ifndef CUSE_OPEN_H
 #define CUSE_OPEN_H
 
+#include <stdbool.h>
+
 #ifndef FUSE_USE_VERSION
 #define FUSE_USE_VERSION 310
 #endif
@@ -23,7 +25,9 @@ struct cuse_opener;
 struct cuse_open {
 	struct unm_list node;		/* in waiting, or in none */
 	struct cuse_opener *opener;
-	fuse_req_t req;			/* NULL: interrupted, and answered */
+	fuse_req_t req;			/* NULL: interrupted, and answered; or
+					 * of the daemon itself */
+	bool own;			/* of the daemon itself */
 	struct fuse_file_info info;	/* of the request */
 	int mailbox;			/* node */
 	int fd;				/* result: connection, or a negative

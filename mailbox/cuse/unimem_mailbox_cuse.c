@@ -26,6 +26,8 @@
 
 #define CUSE		"/dev/cuse"
 #define DIR_MAX		32		/* bytes of --name */
+#define NODES_MAX	1000		/* a session of libfuse takes one of the
+					 * 1024 keys of pthreads */
 
 static struct {
 	const char *dir;		/* below /dev */
@@ -192,6 +194,9 @@ static void begin(int signals)
 	if (own < 0 || nodes < 0)
 		unm_daemon_fail("%s", *g_c.last != '\0' ? g_c.last :
 				"no Unimem here");
+	if (nodes > NODES_MAX)
+		unm_daemon_fail("%d nodes: devices of at most %d nodes can be "
+				"made", nodes, NODES_MAX);
 	ret = cuse_devices_init(&g_c.all, own, open_mailbox, unm_daemon_log);
 	g_c.signals.handle = on_signal;
 	if (ret == 0)

@@ -62,7 +62,8 @@ MAILBOX_API int mailbox_open(int node, int flags);
  * permission here. 0; -EINVAL: not the local mailbox, or wrong action, opcode,
  * signal or event fd; -EBUSY: the opcode is registered already; -ENOENT: 'u':
  * not registered by this descriptor; -ESRCH: 's': the daemon does not see the
- * process, which is in another PID namespace; -EAGAIN: the descriptor is
+ * process, which is in another PID namespace; -EOPNOTSUPP: 'e': the kernel does
+ * not let the daemon use io_setup(2); -EAGAIN: the descriptor is
  * non-blocking, and its queue of actions is full: nothing was done;
  * -ECONNRESET: the daemon has ended; -ETIMEDOUT: as above, and the action may
  * still be done; -EBADF, -EMFILE, -ENOMEM.

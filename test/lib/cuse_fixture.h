@@ -42,6 +42,7 @@ static int g_kernel[NODES];		/* of /dev/cuse */
 static struct answer g_answer[ANSWERS];	/* by number of the request */
 static uint64_t g_unique;		/* of the last request */
 static pid_t g_pid;			/* writes the requests */
+static uid_t g_uid;			/* ... of this user */
 static unsigned g_notified[HANDLES];	/* notifications, by poll handle */
 
 /* The daemon. */
@@ -145,6 +146,7 @@ static inline uint64_t request_to(int node, uint32_t opcode, const void *in,
 	struct fuse_in_header head = {
 		.len = (uint32_t)(sizeof(head) + size + len), .opcode = opcode,
 		.unique = ++g_unique, .pid = (uint32_t)g_pid,
+		.uid = g_uid,
 	};
 	struct iovec iov[] = {
 		{ .iov_base = &head, .iov_len = sizeof(head) },
@@ -385,6 +387,7 @@ static inline int setup(void **state)
 	g_refuse = 0;
 	g_gate[0] = g_gate[1] = -1;
 	g_pid = getpid();
+	g_uid = getuid();
 	for (int i = 0; i < NODES; i++)
 		g_kernel[i] = -1;
 	assert_int_equal(cuse_devices_init(&g_all, OWN, fixture_open,

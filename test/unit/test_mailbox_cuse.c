@@ -3,7 +3,13 @@
  * test_mailbox_cuse.c - devices of mailboxes: reads, writes, polls, actions,
  * and writers that write nonsense
  */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "lib/cuse_fixture.h"
 #include "cuse/cuse_file.h"
@@ -43,7 +49,7 @@ static void test_two_readers(void **state)
 {
 	struct open_file file = open_node(OWN);
 	uint64_t first = ask_read(&file, 8, BLOCK);
-	uint64_t second = ask_read(&file, 8, BLOCK);
+	uint64_t second = ask_read(&file, 8, BLOCK), third;
 
 	assert_false(answered(first));	/* both wait now */
 	assert_false(answered(second));
@@ -51,9 +57,13 @@ static void test_two_readers(void **state)
 	expect_message(first, message(1, 1));
 	assert_false(answered(second));
 	/* a reader that comes later does not overtake it */
-	expect_error(ask_read(&file, 8, O_NONBLOCK), EAGAIN);
+	third = ask_read(&file, 8, BLOCK);
+	assert_false(answered(third));
 	deliver(&file, message(1, 2));
 	expect_message(second, message(1, 2));
+	assert_false(answered(third));
+	deliver(&file, message(1, 3));
+	expect_message(third, message(1, 3));
 	release(&file);
 }
 
@@ -323,6 +333,31 @@ static void test_interrupted_action(void **state)
 	release(&file);
 }
 
+/* Without descriptors it cannot be undone: the file ends, and the registration
+ * with it. */
+static void test_interrupted_action_not_undone(void **state)
+{
+	struct open_file file = open_node(OWN);
+	uint64_t unique = ask_act(&file, 'r', 1, 0);
+	struct mailbox_action_t got;
+	int answer = get_action(&file, &got);
+	struct rlimit before, none;
+	char byte;
+
+	interrupt_request(OWN, unique);
+	expect_error(unique, EINTR);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	answer_action(answer, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(recv(file.conn, &byte, 1, 0), 0);
+	expect_error(ask_read(&file, 8, BLOCK), EIO);
+	expect_error(ask_act(&file, 'r', 2, 0), EIO);
+	release(&file);
+}
+
 /* The kernel names the thread that writes, the signal is the process's. */
 static void *act_signal(void *arg)
 {
@@ -360,6 +395,43 @@ static void test_signal(void **state)
 	idle();
 	sigpending(&set);
 	assert_false(sigismember(&set, SIGUSR2));
+	release(&file);
+}
+
+static bool pending(int signal)
+{
+	sigset_t set;
+
+	sigpending(&set);
+	return sigismember(&set, signal) == 1;
+}
+
+/* A process that has become another user's gets no signal, although the daemon
+ * could send it; root's actions send it in any case. */
+static void test_signal_of_other_user(void **state)
+{
+	struct open_file file = open_node(OWN);
+	sigset_t set;
+	int got;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	g_uid = getuid() + 1;
+	act(&file, 's', 6, SIGUSR2);
+	deliver(&file, message(6, 1));
+	expect_message(ask_read(&file, 8, BLOCK), message(6, 1));
+	assert_false(pending(SIGUSR2));
+	act(&file, 'u', 6, 0);
+	for (int i = 0; i < 2; i++) {
+		g_uid = i == 0 ? getuid() : 0;
+		act(&file, 's', 6, SIGUSR2);
+		deliver(&file, message(6, 2));
+		idle();
+		assert_true(pending(SIGUSR2));
+		assert_int_equal(sigwait(&set, &got), 0);
+		act(&file, 'u', 6, 0);
+	}
 	release(&file);
 }
 
@@ -408,6 +480,97 @@ static void test_event_fd(void **state)
 	assert_int_equal(read(event, &n, sizeof(n)), -1);
 	close(event);
 	close(blocks);
+	release(&file);
+}
+
+/* Forbid io_setup(2) from now on. */
+static bool forbid_aio(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = 4, .filter = filter };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* The first test: a process that has signalled an event fd needs no io_setup(2)
+ * any more. */
+static void test_no_aio(void **state)
+{
+	const struct mailbox_action_t action = { .action = 'e', .opcode = 5 };
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct mbox_notify notify;
+
+		mbox_notify_init(&notify);
+		if (!forbid_aio())
+			_exit(77);
+		_exit(mbox_notify_set(&notify, &action, getpid(), event) ==
+		      -EOPNOTSUPP ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	close(event);
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* An event fd that its process makes blocking, and fills, whenever the daemon
+ * looks at it; -1: none. */
+static int g_spoil = -1;
+static unsigned g_spoiled;
+
+/* In the place of the C library's. */
+int poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	struct timespec time = {
+		.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L,
+	};
+	int ret = ppoll(fds, n, ms < 0 ? NULL : &time, NULL);
+	uint64_t most = UINT64_MAX - 1;
+
+	if (g_spoil >= 0 && write(g_spoil, &most, sizeof(most)) > 0) {
+		fcntl(g_spoil, F_SETFL, 0);
+		g_spoiled++;
+	}
+	return ret;
+}
+
+/* A process cannot stop the daemon by its event fd. */
+static void test_full_event_fd(void **state)
+{
+	struct open_file file = open_node(OWN);
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	uint64_t n;
+
+	if (!may_copy())
+		skip();
+	act(&file, 'e', 5, event);
+	g_spoil = event;
+	deliver(&file, message(5, 0));
+	idle();
+	g_spoil = -1;
+	assert_int_equal(g_spoiled, 1);
+	deliver(&file, message(5, 1));
+	expect_message(ask_read(&file, 8, O_NONBLOCK), message(5, 0));
+	expect_message(ask_read(&file, 8, O_NONBLOCK), message(5, 1));
+	assert_int_equal(read(event, &n, sizeof(n)), sizeof(n));
+	assert_true(n >= UINT64_MAX - 1);
+	/* it counts on, although it blocks now */
+	deliver(&file, message(5, 2));
+	idle();
+	assert_int_equal(read(event, &n, sizeof(n)), sizeof(n));
+	assert_int_equal(n, 1);
+	close(event);
 	release(&file);
 }
 
@@ -463,11 +626,13 @@ static void test_random_writes(void **state)
 int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_aio),
 		T(read), T(two_readers), T(interrupted_read), T(slow_reader),
 		T(write), T(full), T(full_after_poll), T(poll),
 		T(poll_again), T(actions), T(actions_in_order),
-		T(interrupted_action), T(signal), T(event_fd),
-		T(random_writes),
+		T(interrupted_action), T(interrupted_action_not_undone),
+		T(signal), T(signal_of_other_user), T(event_fd),
+		T(full_event_fd), T(random_writes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,54 @@ static void test_daemon_ends_messages(void **state)
 	release(&file);
 }
 
+/* A read that finds the end behind the kept messages notifies the pollers, and
+ * ends what waits. */
+static void test_read_finds_end(void **state)
+{
+	struct open_file file = open_node(OWN);
+	struct mailbox_action_t got;
+	uint64_t unique, action;
+	int answer;
+
+	deliver(&file, message(1, 1));
+	idle();
+	action = ask_act(&file, 'r', 1, 0);
+	answer = get_action(&file, &got);
+	poll_file(&file, 1, POLLPRI);
+	/* the loop handles the request first, because it comes first */
+	unique = ask_read(&file, 8, BLOCK);
+	close(file.conn);
+	idle();
+	expect_message(unique, message(1, 1));
+	expect_error(action, EIO);
+	assert_int_equal(g_notified[1], 1);
+	assert_int_equal(poll_file(&file, -1, POLLPRI), GONE);
+	close(answer);
+	release(&file);
+}
+
+/* More readers wait than a file keeps messages: each gets its message, although
+ * the daemon has ended. */
+static void test_daemon_ends_readers(void **state)
+{
+	struct open_file file = open_node(OWN);
+	uint64_t readers[CUSE_KEPT + 5];	/* answers fit into a socket */
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CUSE_KEPT + 5; i++) {
+		readers[i] = ask_read(&file, 8, BLOCK);
+		idle();
+	}
+	while (n < CUSE_KEPT + 5)
+		deliver(&file, message(1, n++));
+	close(file.conn);
+	idle();
+	for (unsigned i = 0; i < n; i++)
+		expect_message(readers[i], message(1, i));
+	expect_error(ask_read(&file, 8, BLOCK), EIO);
+	release(&file);
+}
+
 /* One line, and the next open connects the watch again. */
 static void test_watch(void **state)
 {
@@ -141,6 +189,48 @@ static void test_watch(void **state)
 	assert_int_equal(g_opens, 2);
 	assert_int_equal(g_lines, 1);
 	release(&file);
+}
+
+static void wait_for_opens(void)
+{
+	while (g_all.opener.running != 0)
+		assert_true(cuse_devices_step(&g_all, -1) >= 0);
+}
+
+/* While one open for the watch is under way there is no second one, and a
+ * failed one is followed by another. */
+static void test_watch_opens_once(void **state)
+{
+	uint64_t opens[4];
+
+	close(g_watch);
+	idle();
+	open_gate();
+	g_refuse = -ECONNREFUSED;
+	for (int i = 0; i < 3; i++)
+		opens[i] = ask_open(OTHER);
+	idle();
+	assert_int_equal(g_all.opener.running, 3 + 1);
+	interrupt_request(OTHER, opens[0]);
+	/* threads end in any order: the watch's own may be the last */
+	opens[3] = ask_open(OTHER);
+	idle();
+	assert_int_equal(g_all.opener.running, 4 + 1);
+	let_in(4 + 1);
+	wait_for_opens();
+	take_answers();
+	assert_int_equal(g_opens, 4 + 1);
+	assert_true(g_all.watch.fd < 0);
+	g_refuse = 0;
+	opens[0] = ask_open(OTHER);
+	idle();
+	assert_int_equal(g_all.opener.running, 2);
+	let_in(2);
+	wait_for_opens();
+	assert_int_equal(answer_of(opens[0])->error, 0);
+	assert_true(g_all.watch.fd >= 0);
+	g_watch = dup(g_conn);
+	close_gate();
 }
 
 /* ---- Opens --------------------------------------------------------------- */
@@ -276,8 +366,9 @@ int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
 		T(daemon_ends), T(daemon_ends_writers),
-		T(daemon_ends_messages), T(watch), T(open_fails),
-		T(slow_opens), T(names), T(release), T(end),
+		T(daemon_ends_messages), T(read_finds_end),
+		T(daemon_ends_readers), T(watch), T(watch_opens_once),
+		T(open_fails), T(slow_opens), T(names), T(release), T(end),
 		T(end_while_opening), T(device_is_lost),
 	};
 
