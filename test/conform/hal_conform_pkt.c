@@ -176,6 +176,34 @@ static void pkt_refused_leaves_nothing(void **state)
 	}
 }
 
+/*
+ * As many packets are accepted, each at the first attempt, as hal_tx_room()
+ * says: no more than are free, and 0 where a packet may be refused in spite of
+ * that. A sender that has begun a message in several packets relies on it.
+ */
+static void pkt_room_is_accepted(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	uint64_t sent = 0, taken = 0, base = hal_tx_sent(p.ab), room;
+
+	for (unsigned round = 0; round < 200; round++) {
+		room = hal_tx_room(p.ab);
+		assert_true(room <= ct_caps->pkt_depth - (sent - taken));
+		if (ct_faulty())
+			assert_int_equal(room, 0);
+		else if (p.ab->tx.cells != NULL || ct_net())
+			assert_true(room != 0);
+		for (uint64_t i = 0; i < room; i++, sent++)
+			assert_int_equal(hal_pkt_send(p.ab,
+						      hal_head(CT_TYPE_PING, 0),
+						      &sent, 1, NULL, 0), 0);
+		sent += fill_up(p.a, p.ab, sent);
+		take(p.ba, taken, 1 + round % ct_caps->pkt_depth);
+		taken += 1 + round % ct_caps->pkt_depth;
+		await_released(p.ab, base + taken);
+	}
+}
+
 /* A packet does not change until it is released, however much the peer
  * sends. */
 static void pkt_unreleased_stays(void **state)
@@ -393,6 +421,7 @@ const struct CMUnitTest ct_pkt_tests[] = {
 	CT_TEST(pkt_empty_pattern_is_data),
 	CT_TEST(pkt_depth_exact),
 	CT_TEST(pkt_refused_leaves_nothing),
+	CT_TEST(pkt_room_is_accepted),
 	CT_TEST(pkt_unreleased_stays),
 	CT_TEST(pkt_done_counts_released),
 	CT_TEST(pkt_full_peer_delays_nobody),

@@ -37,29 +37,47 @@ static void talk(void)
 	g_sent = 0;
 }
 
-/* Let a send a packet, and b receive and release it. */
-static void packet(void)
+/* Let a send a packet. */
+static void send_packet(void)
 {
 	const uint64_t word = 7;
-	uint64_t head;
 
 	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
 				      0), 0);
+}
+
+/* Let b receive and release a packet. */
+static void release_packet(void)
+{
+	uint64_t head;
+
 	NET_PAIR_DO_UNTIL(hal_if_pump(b->hif),
 			  hal_rx_peek(b->peer, &head) != NULL);
 	hal_rx_release(b->peer);
 	hal_rx_flush(b->peer);
 }
 
-/* Let a store bytes, and b receive and release the packet behind them. */
-static void store(uint32_t off, uint32_t len)
+static void packet(void)
+{
+	send_packet();
+	release_packet();
+}
+
+/* Let a side store bytes. */
+static void write_space(struct net_side *side, uint32_t off, uint32_t len)
 {
 	static const uint8_t data[32768];
 
 	assert_true(len <= sizeof(data));
-	assert_int_equal(hal_space_ready(a->peer, off + len), 0);
-	hal_space_write(a->peer, off, data, len);
-	hal_space_barrier(a->peer);
+	assert_int_equal(hal_space_ready(side->peer, off + len), 0);
+	hal_space_write(side->peer, off, data, len);
+	hal_space_barrier(side->peer);
+}
+
+/* Let a store bytes, and b receive and release the packet behind them. */
+static void store(uint32_t off, uint32_t len)
+{
+	write_space(a, off, len);
 	packet();
 }
 
@@ -133,6 +151,54 @@ static void test_space(void **state)
 	assert_int_equal(g_sent, 3);
 }
 
+/* The bytes of two packets that have arrived count for the first one that is
+ * released; the second does not wait for that. */
+static void test_space_of_two(void **state)
+{
+	uint64_t frames;
+
+	talk();
+	frames = b->nif->nframes;
+	write_space(a, 0, 16384);
+	send_packet();
+	write_space(a, 16384, 16384);
+	send_packet();
+	NET_PAIR_DO_UNTIL(hal_if_pump(b->hif), b->nif->nframes == frames + 2);
+	assert_int_equal(g_sent, 0);
+	for (int i = 1; i <= 2; i++) {
+		release_packet();
+		pumps(1);
+		assert_int_equal(g_sent, i);
+	}
+	packet();			/* frees nothing */
+	pumps(NET_HOLD_PUMPS - 1);
+	assert_int_equal(g_sent, 2);
+	pumps(1);
+	assert_int_equal(g_sent, 3);
+}
+
+/* Only releases and acknowledgements wait: not stores, whether or not there are
+ * released slots, nor an acknowledgement that the peer has asked for. */
+static void test_only_releases(void **state)
+{
+	uint64_t frames;
+
+	talk();
+	write_space(b, 0, 64);
+	pumps(1);
+	assert_int_equal(g_sent, 1);
+	packet();
+	pumps(1);
+	assert_int_equal(g_sent, 1);
+	write_space(b, 64, 64);
+	pumps(1);
+	assert_int_equal(g_sent, 2);
+	frames = b->nif->nframes;
+	net_flush(net_peer(a->peer), NET_F_ASK);
+	NET_PAIR_DO_UNTIL(hal_if_pump(b->hif), b->nif->nframes != frames);
+	assert_int_equal(g_sent, 3);
+}
+
 /* A process that sleeps has sent all, and so has one that calls service. */
 static void test_sleeps(void **state)
 {
@@ -195,6 +261,8 @@ int main(void)
 		NET_PAIR_TEST(test_waits),
 		NET_PAIR_TEST(test_rides),
 		NET_PAIR_TEST(test_space),
+		NET_PAIR_TEST(test_space_of_two),
+		NET_PAIR_TEST(test_only_releases),
 		NET_PAIR_TEST(test_sleeps),
 		NET_PAIR_TEST(test_room),
 	};

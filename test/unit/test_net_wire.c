@@ -403,6 +403,35 @@ static void test_longest(void **state)
 	assert_int_equal(*last, 0x5a);
 }
 
+/* A peer that sends requests and takes no answers ends, before these take much
+ * memory here. */
+static void test_no_answers(void **state)
+{
+	uint8_t frame[sizeof(struct net_head) + sizeof(struct net_rec) + 16];
+	struct net_rec rec = { .type = NET_IMPORT, .len = 16, .arg = 1 };
+	struct net_peer *peer;
+
+	net_pair_talk();
+	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
+	peer = net_peer(b->peer);
+	memset(frame, 0, sizeof(frame));
+	memcpy(frame + sizeof(struct net_head), &rec, sizeof(rec));
+	for (int i = 0; i < 600 && peer->dying == 0; i++) {
+		struct net_head head = {
+			.token = peer->token, .slot = peer->slot,
+			.seq = peer->s.taken + 1, .ack = peer->s.acked,
+		};
+
+		/* as many are no fault of a peer that is busy */
+		assert_true(peer->s.sent - peer->s.acked <= 513);
+		memcpy(frame, &head, sizeof(head));
+		net_pair_frame(b, frame, sizeof(frame));
+		hal_if_pump(b->hif);	/* sends the answer */
+	}
+	assert_int_not_equal(peer->dying, 0);
+	assert_true(peer->s.sent - peer->s.acked >= 512);
+}
+
 /* Whoever reaches the port of UCX can send frames. Without the token nothing
  * happens but that they are counted. */
 static void test_outsider(void **state)
@@ -458,6 +487,7 @@ int main(void)
 		TEST(test_full_frame),
 		TEST(test_piece),
 		TEST(test_longest),
+		TEST(test_no_answers),
 	};
 
 	hal_log_set(no_log);	/* one frame too many in test_outsider() */

@@ -43,13 +43,15 @@ static inline bool hal_tx_free(struct hal_peer *peer)
 }
 
 /* Number of slots that packets can take now: hal_pkt_send() accepts as many
- * packets. 0 where the backend decides about each packet; hal/net does not. */
+ * packets. 0 where each packet may be refused for other reasons: by a backend,
+ * but not by hal/net, or by a decorator. */
 static inline uint64_t hal_tx_room(struct hal_peer *peer)
 {
 	struct hal_tx *tx = &peer->tx;
 	uint64_t room;
 
-	if (tx->cells == NULL && peer->host == NULL)
+	if (tx->cells == NULL &&
+	    (peer->host == NULL || peer->decorator != NULL))
 		return 0;
 	room = hal_tx_refresh(tx);
 	if (tx->cells == NULL)		/* see hal_pkt_send_wide() */

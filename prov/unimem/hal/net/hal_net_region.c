@@ -16,6 +16,10 @@
 #include "hal/net/hal_net_region.h"
 #include "hal/net/hal_net_send.h"
 
+_Static_assert(NET_PIECE + sizeof(struct net_access) <= NET_REC_MAX &&
+	       NET_PIECE + sizeof(struct net_reply) <= NET_REC_MAX,
+	       "a piece fits a frame");
+
 /* ---- Local regions ------------------------------------------------- */
 
 struct region {
@@ -174,8 +178,8 @@ static void answer(struct net_peer *peer, enum net_rec_type type, uint64_t arg,
 
 /* Frames that a peer has not acknowledged: packets, stores and transfers are
  * bounded on both sides, so a peer that has more sends requests and takes no
- * answers. */
-#define UNACKED_MAX	1024
+ * answers. They may take NET_FRAME_MAX each: 33 MiB. */
+#define UNACKED_MAX	512
 
 static bool takes_no_answers(const struct net_peer *peer)
 {

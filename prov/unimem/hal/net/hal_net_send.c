@@ -168,7 +168,10 @@ static void add_back(struct net_peer *peer)
 	}
 	if (peer->back_dirty & NET_DONE_BIT) {
 		peer->done_sent = peer->p.rx.flushed;
-		peer->freed = 0;
+		/* which slot has which bytes is not known: the first release
+		 * had them all, and the next ones shall not wait for that */
+		if (peer->p.rx.flushed == peer->rx_fill)
+			peer->freed = 0;
 		net_rec_add(peer, NET_BACK, NET_BACK_DONE, peer->done_sent, 0);
 	}
 	peer->back_dirty = 0;
