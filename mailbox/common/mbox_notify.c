@@ -18,8 +18,8 @@
 
 #include "common/mbox_notify.h"
 
-/* What signals event fds: see event_fd_signal(). Of the process, from the first
- * event fd on; the thread that uses the registrations uses it. */
+/* The context of event_fd_signal(): of the process, from the first event fd on.
+ * The thread that uses the registrations uses it. */
 static struct {
 	aio_context_t context;
 	int zero;			/* /dev/zero */

@@ -525,7 +525,7 @@ static void test_no_aio(void **state)
 }
 
 /* An event fd that its process makes blocking, and fills, whenever the daemon
- * looks at it; -1: none. */
+ * polls it; -1: none. */
 static int g_spoil = -1;
 static unsigned g_spoiled;
 
