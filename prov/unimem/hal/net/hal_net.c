@@ -259,7 +259,7 @@ static void net_pump(struct hal_if *hif)
 	if (nif->worker == NULL)
 		return;
 	net_progress(nif);
-	net_flush_due(nif);
+	net_flush_later(nif);
 	if (nif->dial_due && !net_forked(nif))
 		net_peers_tick(nif, unm_now_ns());
 }

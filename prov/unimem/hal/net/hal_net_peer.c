@@ -339,9 +339,6 @@ static void net_back_store(struct hal_peer *hp, int word, uint64_t val)
 
 	if (word < 0) {
 		peer->back_dirty |= NET_DONE_BIT;
-		if (peer->freed <= peer->space_used)
-			peer->freed += peer->stored;
-		peer->stored = 0;
 		if (rx->flushed - peer->done_sent > rx->mask / 2)
 			net_flush(peer, 0);
 		else

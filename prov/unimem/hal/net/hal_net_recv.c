@@ -105,10 +105,6 @@ static int on_space(struct net_peer *peer, const struct net_rec *rec,
 		return -EPROTO;
 	memcpy((uint8_t *)(uintptr_t)peer->p.rx.space + rec->arg, data,
 	       rec->len);
-	if (peer->space_used < rec->arg + rec->len)
-		peer->space_used = (uint32_t)(rec->arg + rec->len);
-	if (peer->stored <= peer->space_used)
-		peer->stored += rec->len;
 	return 0;
 }
 

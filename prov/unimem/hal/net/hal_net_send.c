@@ -4,7 +4,7 @@
  *
  * hal_net_send.h declares the entry points. A packet is sent at once, together
  * with the stores and back words before it. Released slots wait for the next
- * frame, or for some pumps, so that an answer carries them.
+ * frame, or for the next pump, so that an answer carries them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -168,10 +168,6 @@ static void add_back(struct net_peer *peer)
 	}
 	if (peer->back_dirty & NET_DONE_BIT) {
 		peer->done_sent = peer->p.rx.flushed;
-		/* which slot has which bytes is not known: the first release
-		 * had them all, and the next ones shall not wait for that */
-		if (peer->p.rx.flushed == peer->rx_fill)
-			peer->freed = 0;
 		net_rec_add(peer, NET_BACK, NET_BACK_DONE, peer->done_sent, 0);
 	}
 	peer->back_dirty = 0;
@@ -182,7 +178,6 @@ void net_flush(struct net_peer *peer, uint32_t flags)
 	bool words = (peer->back_dirty & ~NET_DONE_BIT) != 0;
 
 	unm_list_remove(&peer->dirty);
-	peer->held = 0;
 	if (peer->p.dead || peer->dying != 0)
 		return;
 	add_back(peer);
@@ -218,35 +213,4 @@ void net_flush_later(struct net_if *nif)
 
 	while ((node = unm_list_pop(&nif->dirty)) != NULL)
 		net_flush(unm_container(node, struct net_peer, dirty), 0);
-}
-
-/*
- * May all that there is to send wait for a frame that is sent anyway? Released
- * slots and acknowledgements may, for some pumps. But a sender whose receive
- * space is full waits for slots: so they do not wait if they free more than an
- * eighth of the space that the peer uses.
- */
-static bool may_wait(struct net_peer *peer)
-{
-	return peer->cur == NULL && !peer->ack_due &&
-		peer->freed <= peer->space_used / 8 &&
-		++peer->held < NET_HOLD_PUMPS;
-}
-
-void net_flush_due(struct net_if *nif)
-{
-	struct unm_list *node, held;
-
-	unm_list_init(&held);
-	while ((node = unm_list_pop(&nif->dirty)) != NULL) {
-		struct net_peer *peer = unm_container(node, struct net_peer,
-						      dirty);
-
-		if (may_wait(peer))
-			unm_list_append(&held, &peer->dirty);
-		else
-			net_flush(peer, 0);
-	}
-	while ((node = unm_list_pop(&held)) != NULL)
-		unm_list_append(&nif->dirty, node);
 }

@@ -22,10 +22,6 @@ void net_flush(struct net_peer *peer, uint32_t flags);
 void net_later(struct net_peer *peer);
 void net_flush_later(struct net_if *nif);
 
-/* A pump: the same, but released slots and acknowledgements that nobody asked
- * for may wait for another frame: the NET_HOLD_PUMPS-th pump sends them. */
-void net_flush_due(struct net_if *nif);
-
 /* The peer's worker is known: send the frames that wait. */
 void net_queue_send(struct net_peer *peer);
 

@@ -50,8 +50,6 @@
 #define NET_SPARE_MAX	32		/* free frames that are kept */
 #define NET_PROGRESS	16		/* calls of the engine in a row */
 #define NET_ACK_EVERY	16		/* frames of one acknowledgement */
-#define NET_HOLD_PUMPS	4		/* the last pump for which released
-					 * slots wait for a frame sends them */
 
 /* Additions to the HAL, from hal_net_wrap() to the close. Constant. */
 struct net_hal {
@@ -231,15 +229,8 @@ struct net_peer {
 	uint64_t rx_fill;		/* number of the next slot to fill */
 	uint32_t back_dirty;		/* bit n: word n is to be sent;
 					 * NET_DONE_BIT: released slots */
-	uint32_t stored;		/* bytes stored to the receive space
-					 * since slots were released; not
-					 * counted beyond space_used */
 	uint64_t done_sent;		/* released slots that the peer knows */
 	uint32_t back_known;		/* bit n: word n was stored before */
-	uint32_t space_used;		/* end of the bytes that the peer has
-					 * ever stored to the receive space */
-	uint32_t freed;			/* bytes of it that were released and
-					 * not reported yet */
 	uint64_t back_val[HAL_BACK_WORDS];
 	uint64_t back_seq;		/* number of the frame that has the last
 					 * word */
@@ -247,8 +238,6 @@ struct net_peer {
 	uint64_t ask_seq;		/* last frame that asks for an
 					 * acknowledgement */
 	bool ack_due;			/* send one at once */
-	uint8_t held;			/* pumps for which released slots or an
-					 * acknowledgement wait for a frame */
 	/* of hal_net_loss.c */
 	uint64_t gap_ns;		/* time for which a frame is missing,
 					 * plus 1; 0: none is */
