@@ -77,6 +77,21 @@ packages_quiet()
 		exec "$@"' sh "$@"
 }
 
+# packages_try SECTION : install, by root, what is missing for a test that is
+# skipped without it, and start no daemon of it
+packages_try()
+{
+	local missing
+
+	have apt-get || return 0
+	mapfile -t missing < <(packages_missing "$1")
+	[ ${#missing[@]} -gt 0 ] || return 0
+	step "packages-$1" "installing ${#missing[@]} packages ($1)" \
+		"The test is skipped without them." \
+		packages_quiet "$BASH" "$TOP/scripts/step" packages_install "" \
+		"${missing[@]}"
+}
+
 # ---- Packages that are not installed --------------------------------------
 
 DEBIAN_SUITES='(bookworm|trixie|forky|sid|(old|un)?stable)'

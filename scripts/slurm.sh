@@ -466,20 +466,6 @@ slurm_tests()
 	smoke_end
 }
 
-slurm_install()
-{
-	local missing
-
-	have apt-get || return 0
-	packages_need cluster
-	mapfile -t missing < <(packages_missing slurm)
-	[ ${#missing[@]} -gt 0 ] || return 0
-	step packages-slurm "installing ${#missing[@]} packages (slurm)" \
-		"The test of Slurm is skipped without them." \
-		packages_quiet "$BASH" "$TOP/scripts/step" packages_install "" \
-		"${missing[@]}"
-}
-
 slurm_command()
 {
 	local n=${1:-2} why
@@ -492,7 +478,8 @@ slurm_command()
 	why=$(cluster_refusal)
 	if [ -z "$why" ] || [ "$(id -u)" -eq 0 ]; then
 		build_all
-		(slurm_install) || warn "Slurm cannot be installed"
+		(packages_need cluster; packages_try slurm) ||
+			warn "Slurm cannot be installed"
 		why=$(slurm_refusal)
 	fi
 	if [ -n "$why" ]; then

@@ -282,20 +282,6 @@ ssh_tests()	# run by bare_apart
 	smoke_end
 }
 
-ssh_install()
-{
-	local missing
-
-	have apt-get || return 0
-	packages_need cluster
-	mapfile -t missing < <(packages_missing ssh)
-	[ ${#missing[@]} -gt 0 ] || return 0
-	step packages-ssh "installing ${#missing[@]} packages (ssh)" \
-		"The test of ssh is skipped without them." \
-		packages_quiet "$BASH" "$TOP/scripts/step" packages_install "" \
-		"${missing[@]}"
-}
-
 ssh_command()
 {
 	local why
@@ -305,7 +291,8 @@ ssh_command()
 	why=$(cluster_refusal)
 	if [ -z "$why" ] || [ "$(id -u)" -eq 0 ]; then
 		build_all
-		(ssh_install) || warn "ssh cannot be installed"
+		(packages_need cluster; packages_try ssh) ||
+			warn "ssh cannot be installed"
 		why=$(ssh_refusal)
 	fi
 	if [ -n "$why" ]; then
