@@ -17,7 +17,7 @@ skip()
 makefiles()
 {
 	echo Makefile.am
-	find prov gsas rdma mailbox malloc test -name local.mk | LC_ALL=C sort
+	find prov gsas rdma mailbox malloc test -name '*.mk' | LC_ALL=C sort
 }
 
 # exported FILE [TYPE]: the defined dynamic symbols of a shared library, without

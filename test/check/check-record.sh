@@ -28,6 +28,12 @@ for check in test/check/check-ep-*.sh; do
 	failed=1
 done
 
+# test/local.mk is no input, so what changes a test is elsewhere.
+grep -nE '^test_[a-z0-9_]+_(CPPFLAGS|CFLAGS|LDFLAGS|LDADD) ' test/local.mk && {
+	echo "FAIL: test/local.mk has flags: test/link.mk is their place"
+	failed=1
+}
+
 # Each input in the real list is there.
 bash scripts/step full_list | cut -f1 | sort -u | tr ' ' '\n' >"$top/paths"
 while IFS= read -r path; do
