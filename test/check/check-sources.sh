@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Every source and every test is built and run: Makefile.am or a local.mk has
-# it.
+# it. Every fuzzer is linked to libFuzzer, which only make fuzz needs.
 . "$(dirname "$0")/check-lib.sh"
 
 failed=0
@@ -21,5 +21,13 @@ for f in $(c_files | grep -v -e "^test/m[op]" | grep "^test/"); do
 done
 for f in test/check/*.sh; do
 	need "$f" "$f"
+done
+for f in test/fuzz/fuzz_*.c; do
+	name=$(basename "$f" .c)
+	[ "$name" != fuzz_main ] || continue
+	grep -qFx "test_fuzz_${name}_LDFLAGS = \$(LINK_FUZZER)" test/link.mk || {
+		echo "test/link.mk links $f without libFuzzer"
+		failed=1
+	}
 done
 exit $failed
