@@ -151,7 +151,7 @@ static int check_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 	gsas_wait_begin(t);
 	while (q->conn->peer != NULL && q->error == 0 && !q->full &&
 	       q->used == q->granted)
-		gsas_wait_step(t);
+		gsas_conn_wait_step(q->conn);
 	if (q->conn->peer == NULL)
 		return q->conn->closed_error;
 	if (q->error != 0)

@@ -69,6 +69,36 @@ static void test_stopped(void **state)
 	host_start(1);
 }
 
+/* Words of a queue are posted, so none of them is a pending request. */
+static void test_stopped_queue(void **state)
+{
+	struct gsas_queue_handle *q;
+	gsas_addr addr;
+	uint64_t begin;
+	pid_t pid;
+	int ret = 0;
+
+	host_stop(1);
+	pid = host_process(1);
+	(void)resume(pid);
+	assert_int_equal(gsas_queue_create(FLOOD, 4096, g_first + 1, 0, NULL,
+					   &addr), 0);
+	assert_int_equal(gsas_queue_open(addr, &q), 0);
+	assert_int_equal(gsas_enqueue(q, 0), 0);
+	unit_stop(pid);
+	begin = unm_now_ns();
+	for (int i = 0; i < FLOOD && ret == 0; i++)
+		ret = gsas_enqueue(q, 1);
+	assert_int_equal(ret, -ETIMEDOUT);
+	assert_true(unm_now_ns() - begin >= LIMIT_MS * UINT64_C(1000000));
+	assert_int_equal(gsas_enqueue(q, 2), -ECONNRESET);
+	gsas_queue_close(q);
+	(void)resume(pid);
+	assert_true(gsas_fence(-1) < 0);
+	unit_kill(pid);
+	host_start(1);
+}
+
 static void *put_late(void *arg)
 {
 	struct gsas_queue_handle *q;
@@ -102,6 +132,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_stopped_queue),
 		cmocka_unit_test(test_slow),
 	};
 	char text[16];
