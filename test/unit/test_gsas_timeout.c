@@ -5,6 +5,8 @@
  * that runs but is slow is waited for.
  */
 
+#include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "lib/gsas_services.h"
 #include "util/unm_clock.h"
 
@@ -99,6 +101,53 @@ static void test_stopped_queue(void **state)
 	host_start(1);
 }
 
+static pid_t g_stops;	/* service that import_unanswered() stops */
+
+/* The service has answered MAP, and stops before it answers the HAL's request
+ * for the memory. */
+static int import_unanswered(struct hal_peer *peer, const struct hal_key *key,
+			     struct hal_rmem **rmem)
+{
+	if (g_stops != 0)
+		unit_stop(g_stops);
+	g_stops = 0;
+	return -FI_EAGAIN;
+}
+
+static void test_stopped_import(void **state)
+{
+	gsas_addr a;
+	struct gsas_conn *conn;
+	struct gsas_thread *t;
+	struct hal_ops ops;
+	uint64_t begin;
+	pid_t pid;
+
+	host_stop(0);
+	pid = host_process(0);
+	while (gsas_alloc(1, g_first, GSAS_MAPPED, NULL, &a) != 0)
+		;
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
+	ops = *conn->peer->ops;
+	ops.mem_import = import_unanswered;
+	conn->peer->ops = &ops;
+	g_stops = pid;
+	begin = unm_now_ns();
+	assert_int_equal(gsas_write64(a, 1), -ETIMEDOUT);
+	assert_true(unm_now_ns() - begin >= LIMIT_MS * UINT64_C(1000000));
+	assert_int_equal(g_stops, 0);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	while (gsas_alloc(1, g_first, GSAS_MAPPED, NULL, &a) != 0)
+		;
+	assert_int_equal(gsas_write64(a, 5), 0);
+	unit_kill(pid);
+	host_start(0);
+	while (gsas_alloc(1, g_first, 0, NULL, &a) != 0)
+		;
+	assert_int_equal(gsas_free(a), 0);
+}
+
 static void *put_late(void *arg)
 {
 	struct gsas_queue_handle *q;
@@ -133,6 +182,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_stopped_queue),
+		cmocka_unit_test(test_stopped_import),
 		cmocka_unit_test(test_slow),
 	};
 	char text[16];
