@@ -57,7 +57,7 @@
 struct gsas_source {
 	struct hal *hal;
 	int board;
-	uint64_t budget, reserve;	/* bytes; budget 0: no limit */
+	uint64_t budget;		/* bytes; 0: no limit */
 	uint64_t machine_pages;		/* GSAS pages of the machine's memory */
 	void (*log)(const char *line);	/* NULL: no log */
 	_Atomic uint64_t no_turns;	/* ns: until then there are no turns */
@@ -224,10 +224,13 @@ static uint64_t reserve(void)
 	return bytes < RESERVE_MAX ? bytes : RESERVE_MAX;
 }
 
-static bool has_room(const struct gsas_source *s, uint64_t bytes)
+/* The limits may change while the service runs, and the reserve with them. */
+static bool has_room(uint64_t bytes)
 {
-	return bytes < UINT64_MAX - s->reserve &&
-	       hal_memory_left(bytes + s->reserve) >= bytes + s->reserve;
+	uint64_t spare = reserve();
+
+	return bytes < UINT64_MAX - spare &&
+	       hal_memory_left(bytes + spare) >= bytes + spare;
 }
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -258,7 +261,7 @@ static bool fill(struct gsas_source *s, uint8_t *at, uint64_t bytes)
 		int fd = turn_begin(s);
 
 		n = bytes < STEP ? bytes : STEP;
-		done = has_room(s, n) && populate(at, n);
+		done = has_room(n) && populate(at, n);
 		turn_end(fd);
 		if (done && bytes > n)
 			poll(NULL, 0, 1);
@@ -270,7 +273,7 @@ static int alloc_private(struct gsas_source *s, uint64_t bytes,
 			 void **at)
 {
 	/* do not begin with what cannot be finished */
-	if (bytes > STEP && !has_room(s, bytes))
+	if (bytes > STEP && !has_room(bytes))
 		return -FI_ENOMEM;
 	*at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -286,7 +289,7 @@ static int alloc_mapped(struct gsas_source *s, uint64_t bytes,
 			struct hal_mem **mem, void **at)
 {
 	int fd = turn_begin(s);
-	int ret = has_room(s, bytes) ? hal_mem_alloc(s->hal, s->board,
+	int ret = has_room(bytes) ? hal_mem_alloc(s->hal, s->board,
 						  (size_t)bytes, mem, at) :
 		-FI_ENOMEM;
 
@@ -328,7 +331,7 @@ static bool source_refill(void *ctx, void *at, uint64_t bytes)
 	bool there;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->ahead < bytes && has_room(s, bytes + AHEAD))
+	if (s->ahead < bytes && has_room(bytes + AHEAD))
 		s->ahead = bytes + AHEAD;
 	there = s->ahead >= bytes;
 	if (there)
@@ -386,7 +389,6 @@ int gsas_source_new(struct hal *hal, int board, uint64_t budget,
 	s->hal = hal;
 	s->board = board;
 	s->budget = budget;
-	s->reserve = reserve();
 	s->machine_pages = (uint64_t)sysconf(_SC_PHYS_PAGES) *
 			   (uint64_t)sysconf(_SC_PAGESIZE) >> GSAS_PAGE_SHIFT;
 	s->log = log;

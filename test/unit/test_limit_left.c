@@ -115,6 +115,33 @@ static void test_version_2(void **state)
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
 }
 
+/* A list of groups is valid for 10 ms. */
+static void wait_for_list(void)
+{
+	usleep(11000);
+}
+
+/* A process that runs gets its first limit, and is moved to another group. */
+static void test_limit_comes_later(void **state)
+{
+	say("/proc/self/cgroup", "0::/a.slice/b.scope\n");
+	say(V2 "/a.slice/b.scope/memory.max", "max\n");
+	say_mib(V2 "/a.slice/memory.current", 30);
+	say_mib(V2 "/c.slice/memory.max", 50);
+	say_mib(V2 "/c.slice/memory.current", 20);
+	hal_limit_root(g_root);
+	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
+	say_mib(V2 "/a.slice/memory.max", 100);
+	wait_for_list();
+	assert_true(hal_memory_left(UINT64_MAX) == 70 * MIB - SPARE);
+	assert_true(hal_memory_total() == 100 * MIB);
+	say("/proc/self/cgroup", "0::/c.slice\n");
+	wait_for_list();
+	assert_true(hal_memory_total() == 50 * MIB);
+	assert_int_equal(hal_limit_check("test", 30 * MIB), -FI_ENOMEM);
+	assert_true(hal_memory_left(UINT64_MAX) == 30 * MIB - SPARE);
+}
+
 static void test_version_1(void **state)
 {
 	say("/proc/self/cgroup", "9:name=systemd:/x\n8:pids:/memory:/y\n"
@@ -202,6 +229,7 @@ static void test_nonsense(void **state)
 UNIT_MAIN(
 	TEST(test_machine),
 	TEST(test_version_2),
+	TEST(test_limit_comes_later),
 	TEST(test_version_1),
 	TEST(test_container),
 	TEST(test_spare),

@@ -12,8 +12,12 @@
  *
  * Control groups are nested, and the limit of a group holds for all groups
  * below it. All groups from that of the process to the root are examined, of
- * version 2 and of the memory controller of version 1. The groups with a limit
- * are listed once; the files of groups without a limit are not read again.
+ * version 2 and of the memory controller of version 1.
+ *
+ * A process can be moved to another group, and a group can get a limit, at any
+ * time. So the groups with a limit are listed again when the list is LIST_NS
+ * old. A list costs some ten files of about 10 us each, and programs that start
+ * make many checks.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -29,6 +33,7 @@
 #include "hal/hal_limit.h"
 #include "hal/hal_lock.h"
 #include "hal/hal_log.h"
+#include "util/unm_clock.h"
 
 #define MACHINE_MIN	(16u << 20)	/* bytes; for fewer /proc/meminfo is not
 					 * read */
@@ -37,6 +42,7 @@
 					 * stacks, heaps and page tables, which
 					 * grow without a check */
 #define NO_LIMIT	(UINT64_C(1) << 60)	/* version 1 has no "max" */
+#define LIST_NS		10000000	/* ns that a list of groups is valid */
 #define DIR_MAX		1024		/* containers have long names */
 
 static const struct group_kind {
@@ -70,7 +76,8 @@ struct group {
 
 static struct {
 	struct hal_lock lock;
-	bool listed;			/* list_groups() was called */
+	uint64_t list_again;		/* ns: when the list is too old; 0:
+					 * there is no list */
 	int n;				/* entries of group[] */
 	struct group group[GROUPS_MAX];	/* of each kind the innermost first */
 	char root[256];			/* of hal_limit_root(), for tests */
@@ -177,12 +184,15 @@ static bool own_group(const char *text, const char *controller, char *path,
 	return false;
 }
 
-/* Fill g_limit.group[]. */
+/* Fill g_limit.group[] if it is empty or too old. */
 static void list_groups(void)
 {
 	char *text = g_limit.text, *path = g_limit.path;
+	uint64_t now = unm_now_ns();
 
-	g_limit.listed = true;
+	if (now < g_limit.list_again)
+		return;
+	g_limit.list_again = now + LIST_NS;
 	g_limit.n = 0;
 	if (!read_text("/proc/self", "cgroup", text, sizeof(g_limit.text)))
 		return;
@@ -275,8 +285,7 @@ static uint64_t groups_left(uint64_t bytes, uint64_t *limit)
 	uint64_t least = UINT64_MAX, left, max;
 
 	hal_lock(&g_limit.lock);
-	if (!g_limit.listed)
-		list_groups();
+	list_groups();
 	for (int i = 0; i < g_limit.n; i++) {
 		left = group_left(&g_limit.group[i], bytes, &max);
 		if (left < least) {
@@ -340,8 +349,7 @@ uint64_t hal_memory_total(void)
 	total = meminfo("\nMemTotal:");
 	if (total == 0)
 		total = UINT64_MAX;
-	if (!g_limit.listed)
-		list_groups();
+	list_groups();
 	for (int i = 0; i < g_limit.n; i++)
 		if (group_limit(&g_limit.group[i], &limit) && limit < total)
 			total = limit;
@@ -353,6 +361,6 @@ void hal_limit_root(const char *root)
 {
 	hal_lock(&g_limit.lock);
 	snprintf(g_limit.root, sizeof(g_limit.root), "%s", root);
-	g_limit.listed = false;
+	g_limit.list_again = 0;
 	hal_unlock(&g_limit.lock);
 }
