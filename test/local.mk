@@ -147,6 +147,7 @@ UNIT_TESTS = \
 	test/unit/test_gsas_serve_queue \
 	test/unit/test_gsas_service \
 	test/unit/test_gsas_signal \
+	test/unit/test_gsas_spawn \
 	test/unit/test_gsas_spin \
 	test/unit/test_gsas_pages \
 	test/unit/test_gsas_secure \
@@ -613,6 +614,9 @@ test_unit_test_gsas_jobs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
 	-Wl,--wrap=free -Wl,--wrap=mmap
 test_unit_test_gsas_pages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise \
 	-Wl,--wrap=sysconf
+test_unit_test_gsas_spawn_SOURCES = gsas/daemon/gsas_spawn.c \
+	gsas/daemon/gsas_spawn.h test/unit/test_gsas_spawn.c
+test_unit_test_gsas_spawn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
 test_unit_test_gsas_spin_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=clock_gettime -Wl,--wrap=sched_yield
 test_unit_test_gsas_work_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
