@@ -5,6 +5,7 @@
  *
  * Real groups are in test_limits.c and test_gsas_memory.c.
  */
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "hal/hal.h"
@@ -142,6 +143,27 @@ static void test_limit_comes_later(void **state)
 	assert_true(hal_memory_left(UINT64_MAX) == 30 * MIB - SPARE);
 }
 
+/* Without a descriptor the groups cannot be listed. No empty list is valid for
+ * 10 ms then: the limit counts as soon as files can be read again. */
+static void test_no_descriptor(void **state)
+{
+	struct rlimit had, none;
+
+	say("/proc/self/cgroup", "0::/a.slice\n");
+	say_mib(V2 "/a.slice/memory.max", 100);
+	say_mib(V2 "/a.slice/memory.current", 30);
+	hal_limit_root(g_root);
+	assert_true(hal_memory_left(UINT64_MAX) == 70 * MIB - SPARE);
+	wait_for_list();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &had), 0);
+	none = had;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_true(hal_memory_left(UINT64_MAX) == UINT64_MAX);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &had), 0);
+	assert_true(hal_memory_left(UINT64_MAX) == 70 * MIB - SPARE);
+}
+
 static void test_version_1(void **state)
 {
 	say("/proc/self/cgroup", "9:name=systemd:/x\n8:pids:/memory:/y\n"
@@ -230,6 +252,7 @@ UNIT_MAIN(
 	TEST(test_machine),
 	TEST(test_version_2),
 	TEST(test_limit_comes_later),
+	TEST(test_no_descriptor),
 	TEST(test_version_1),
 	TEST(test_container),
 	TEST(test_spare),

@@ -17,9 +17,12 @@
  * A process can be moved to another group, and a group can get a limit, at any
  * time. So the groups with a limit are listed again when the list is LIST_NS
  * old. A list costs some ten files of about 10 us each, and programs that start
- * make many checks.
+ * make many checks. If the system has no descriptor or memory for reading the
+ * files, the old list stays: a list without some of the groups would let this
+ * process take more memory than they have.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -80,6 +83,9 @@ static struct {
 					 * there is no list */
 	int n;				/* entries of group[] */
 	struct group group[GROUPS_MAX];	/* of each kind the innermost first */
+	struct group old[GROUPS_MAX];	/* group[] before list_groups() */
+	bool shortage;			/* set by read_text(): a file was not
+					 * read, but may be soon */
 	char root[256];			/* of hal_limit_root(), for tests */
 	/* buffers of the holder of the lock: the stack of a caller of malloc()
 	 * may be as small as PTHREAD_STACK_MIN */
@@ -87,6 +93,14 @@ static struct {
 	char text[8192];		/* its contents */
 	char path[DIR_MAX];		/* of list_groups() */
 } g_limit;
+
+/* Has the system no descriptor or memory for a file, or was the call
+ * interrupted? All other errors last: there is no such file, for example. */
+static bool passes(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM ||
+	       error == EINTR;
+}
 
 /* Read the first size - 2 bytes of a file behind a line feed, so that each line
  * has a line feed before it. Here and below: g_limit is locked. */
@@ -99,10 +113,12 @@ static bool read_text(const char *dir, const char *name, char *text,
 	snprintf(g_limit.name, sizeof(g_limit.name), "%s%s/%s", g_limit.root,
 		 dir, name);
 	fd = open(g_limit.name, O_RDONLY | O_CLOEXEC);
+	g_limit.shortage |= fd < 0 && passes(errno);
 	if (fd < 0)
 		return false;
 	text[0] = '\n';
 	n = read(fd, text + 1, size - 2);
+	g_limit.shortage |= n < 0 && passes(errno);
 	close(fd);
 	if (n <= 0)
 		return false;
@@ -184,15 +200,11 @@ static bool own_group(const char *text, const char *controller, char *path,
 	return false;
 }
 
-/* Fill g_limit.group[] if it is empty or too old. */
-static void list_groups(void)
+/* List the groups of all hierarchies that have a limit. */
+static void list_all(void)
 {
 	char *text = g_limit.text, *path = g_limit.path;
-	uint64_t now = unm_now_ns();
 
-	if (now < g_limit.list_again)
-		return;
-	g_limit.list_again = now + LIST_NS;
 	g_limit.n = 0;
 	if (!read_text("/proc/self", "cgroup", text, sizeof(g_limit.text)))
 		return;
@@ -202,6 +214,26 @@ static void list_groups(void)
 		if (strcmp(path, "/") == 0)
 			path[0] = '\0';
 		list_upwards(&kinds[i], path);
+	}
+}
+
+/* Fill g_limit.group[] if there is no list or it is too old. After a shortage
+ * the next call tries again. */
+static void list_groups(void)
+{
+	uint64_t now = unm_now_ns();
+	int old = g_limit.n;
+
+	if (now < g_limit.list_again)
+		return;
+	memcpy(g_limit.old, g_limit.group, sizeof(g_limit.old));
+	g_limit.shortage = false;
+	list_all();
+	if (!g_limit.shortage) {
+		g_limit.list_again = now + LIST_NS;
+	} else if (g_limit.list_again != 0) {
+		memcpy(g_limit.group, g_limit.old, sizeof(g_limit.old));
+		g_limit.n = old;
 	}
 }
 
