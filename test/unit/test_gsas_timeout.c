@@ -11,6 +11,7 @@
 #include "util/unm_clock.h"
 
 #define LIMIT_MS	300
+#define QUOTA		4096		/* words of a queue */
 #define FLOOD		1000000		/* more requests than any board takes */
 
 /* The service runs again; waits until it serves. */
@@ -24,6 +25,12 @@ static gsas_addr resume(pid_t pid)
 	/* from here on starting a request asks the service nothing */
 	assert_int_equal(gsas_write64(a, 1), 0);
 	return a;
+}
+
+/* A wait since begin lasted so long. It counts from at most 1 ms before. */
+static void check_waited(uint64_t begin, uint64_t ms)
+{
+	assert_true(unm_now_ns() - begin >= (ms - 1) * 1000000);
 }
 
 static void test_stopped(void **state)
@@ -43,7 +50,7 @@ static void test_stopped(void **state)
 	unit_stop(pid);
 	begin = unm_now_ns();
 	assert_int_equal(gsas_read64(a, &value), -ETIMEDOUT);
-	assert_true(unm_now_ns() - begin >= LIMIT_MS * UINT64_C(1000000));
+	check_waited(begin, LIMIT_MS);
 	/* the other board is not affected */
 	assert_int_equal(gsas_write64(here, 3), 0);
 	/* a call made while it is stopped ends, too */
@@ -83,7 +90,7 @@ static void test_stopped_queue(void **state)
 	host_stop(1);
 	pid = host_process(1);
 	(void)resume(pid);
-	assert_int_equal(gsas_queue_create(FLOOD, 4096, g_first + 1, 0, NULL,
+	assert_int_equal(gsas_queue_create(QUOTA, QUOTA, g_first + 1, 0, NULL,
 					   &addr), 0);
 	assert_int_equal(gsas_queue_open(addr, &q), 0);
 	assert_int_equal(gsas_enqueue(q, 0), 0);
@@ -92,7 +99,7 @@ static void test_stopped_queue(void **state)
 	for (int i = 0; i < FLOOD && ret == 0; i++)
 		ret = gsas_enqueue(q, 1);
 	assert_int_equal(ret, -ETIMEDOUT);
-	assert_true(unm_now_ns() - begin >= LIMIT_MS * UINT64_C(1000000));
+	check_waited(begin, LIMIT_MS);
 	assert_int_equal(gsas_enqueue(q, 2), -ECONNRESET);
 	gsas_queue_close(q);
 	(void)resume(pid);
@@ -112,6 +119,37 @@ static int import_unanswered(struct hal_peer *peer, const struct hal_key *key,
 		unit_stop(g_stops);
 	g_stops = 0;
 	return -FI_EAGAIN;
+}
+
+static const struct hal_ops *g_ops;	/* of the peer, with its real import */
+static uint64_t g_slow_until;		/* ns */
+
+/* The service lives, and takes long for the HAL's request. */
+static int import_slow(struct hal_peer *peer, const struct hal_key *key,
+		       struct hal_rmem **rmem)
+{
+	return unm_now_ns() < g_slow_until ? -FI_EAGAIN :
+		g_ops->mem_import(peer, key, rmem);
+}
+
+static void slow_import(gsas_addr a)
+{
+	struct gsas_conn *conn;
+	struct gsas_thread *t;
+	struct hal_ops ops;
+	uint64_t begin = unm_now_ns();
+
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
+	g_ops = conn->peer->ops;
+	ops = *g_ops;
+	ops.mem_import = import_slow;
+	conn->peer->ops = &ops;
+	g_slow_until = begin + 3 * LIMIT_MS * UINT64_C(1000000);
+	assert_int_equal(gsas_write64(a, 5), 0);
+	assert_true(unm_now_ns() >= g_slow_until);
+	assert_non_null(conn->peer);
+	conn->peer->ops = g_ops;
 }
 
 static void test_stopped_import(void **state)
@@ -135,12 +173,12 @@ static void test_stopped_import(void **state)
 	g_stops = pid;
 	begin = unm_now_ns();
 	assert_int_equal(gsas_write64(a, 1), -ETIMEDOUT);
-	assert_true(unm_now_ns() - begin >= LIMIT_MS * UINT64_C(1000000));
+	check_waited(begin, LIMIT_MS);
 	assert_int_equal(g_stops, 0);
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	while (gsas_alloc(1, g_first, GSAS_MAPPED, NULL, &a) != 0)
 		;
-	assert_int_equal(gsas_write64(a, 5), 0);
+	slow_import(a);
 	unit_kill(pid);
 	host_start(0);
 	while (gsas_alloc(1, g_first, 0, NULL, &a) != 0)
