@@ -108,6 +108,41 @@ static void test_stopped_queue(void **state)
 	host_start(1);
 }
 
+/* A wait for a word, without a limit and with a longer one. */
+static void stopped_dequeue(int ms)
+{
+	struct gsas_queue_handle *q;
+	uint64_t word, begin;
+	gsas_addr addr;
+	pid_t pid;
+
+	host_stop(1);
+	pid = host_process(1);
+	(void)resume(pid);
+	assert_int_equal(gsas_queue_create(8, 8, g_first + 1, 0, NULL, &addr),
+			 0);
+	assert_int_equal(gsas_queue_open(addr, &q), 0);
+	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
+	/* the limit of the call is not that of the service */
+	assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
+	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
+	unit_stop(pid);
+	begin = unm_now_ns();
+	assert_int_equal(gsas_dequeue_wait(q, &word, ms), -ETIMEDOUT);
+	check_waited(begin, LIMIT_MS);
+	assert_int_equal(gsas_dequeue_wait(q, &word, ms), -ECONNRESET);
+	gsas_queue_close(q);
+	(void)resume(pid);
+	unit_kill(pid);
+	host_start(1);
+}
+
+static void test_stopped_dequeue(void **state)
+{
+	stopped_dequeue(-1);
+	stopped_dequeue(100 * LIMIT_MS);
+}
+
 static pid_t g_stops;	/* service that import_unanswered() stops */
 
 /* The service has answered MAP, and stops before it answers the HAL's request
@@ -220,6 +255,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_stopped_queue),
+		cmocka_unit_test(test_stopped_dequeue),
 		cmocka_unit_test(test_stopped_import),
 		cmocka_unit_test(test_slow),
 	};
