@@ -42,6 +42,9 @@
 #define RESERVE_MIN	(UINT64_C(8) << 20)	/* but at least this */
 #define RESERVE_MAX	(UINT64_C(256) << 20)	/* and at most this */
 #define AHEAD		(UINT64_C(1) << 20)	/* see source_refill() */
+#define AHEAD_NS	10000000		/* ns that its check is valid,
+						 * as is the HAL's list of
+						 * groups with a limit */
 #define TURN_MS		10000			/* longest wait for a turn */
 #define TURN_PAUSE_NS	(UINT64_C(60) * 1000000000)	/* without turns after
 							 * such a wait */
@@ -62,12 +65,13 @@ struct gsas_source {
 	void (*log)(const char *line);	/* NULL: no log */
 	_Atomic uint64_t no_turns;	/* ns: until then there are no turns */
 	int fd;				/* the program's file; -1: not open */
-	pthread_mutex_t lock;		/* protects used, ahead and the lock in
-					 * the file */
+	pthread_mutex_t lock;		/* protects used, ahead, ahead_end and
+					 * the lock in the file */
 	uint64_t used;			/* bytes allocated */
 	uint64_t ahead;			/* bytes that the system had when
 					 * source_refill() checked, and that
 					 * are not populated yet */
+	uint64_t ahead_end;		/* ns: when that check is too old */
 };
 
 /* ---- Turns --------------------------------------------------------------- */
@@ -322,17 +326,23 @@ static int source_alloc(void *ctx, uint64_t bytes, bool mapped,
 /*
  * The thread of the service calls this function, so it waits for no turn.
  * Reading the free memory of the system takes long. So the function checks for
- * AHEAD bytes more than needed, and uses these up before it checks again. They
- * are far less than the reserve.
+ * AHEAD bytes more than needed, and uses these up before it checks again. A
+ * check that is AHEAD_NS old does not count, because the control group may have
+ * got a limit since then.
  */
 static bool source_refill(void *ctx, void *at, uint64_t bytes)
 {
 	struct gsas_source *s = ctx;
+	uint64_t now = unm_now_ns();
 	bool there;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->ahead < bytes && has_room(bytes + AHEAD))
+	if (now >= s->ahead_end)
+		s->ahead = 0;
+	if (s->ahead < bytes && has_room(bytes + AHEAD)) {
 		s->ahead = bytes + AHEAD;
+		s->ahead_end = now + AHEAD_NS;
+	}
 	there = s->ahead >= bytes;
 	if (there)
 		s->ahead -= bytes;
