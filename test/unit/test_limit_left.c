@@ -11,6 +11,7 @@
 #include "hal/hal.h"
 #include "hal/hal_limit.h"
 #include "lib/unit.h"
+#include "util/unm_clock.h"
 
 #define MIB	(UINT64_C(1) << 20)
 #define SPARE	(UINT64_C(512) << 10)	/* bytes of a group that stay free */
@@ -69,6 +70,12 @@ static int end(void **state)
 	return system(command);
 }
 
+/* A list of groups and the total are valid for 10 ms. */
+static void wait_for_list(void)
+{
+	usleep(11000);
+}
+
 static void test_machine(void **state)
 {
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
@@ -77,8 +84,27 @@ static void test_machine(void **state)
 	    "MemAvailable: 614400 kB\nSwapFree:     102400 kB\n");
 	assert_true(hal_memory_left(UINT64_MAX) == 700 * MIB);
 	say("/proc/meminfo", "\n");
+	wait_for_list();
 	assert_true(hal_memory_left(UINT64_MAX) == UINT64_MAX);
 	assert_true(hal_memory_total() == UINT64_MAX);
+}
+
+/* A service asks for the total at each check, and it is read once in 10 ms. */
+static void test_total_is_kept(void **state)
+{
+	uint64_t begin, total;
+
+	do {
+		say("/proc/meminfo", "MemTotal:    1024000 kB\n");
+		begin = unm_now_ns();
+		hal_limit_root(g_root);
+		assert_true(hal_memory_total() == 1000 * MIB);
+		say("/proc/meminfo", "MemTotal:    2048000 kB\n");
+		total = hal_memory_total();
+	} while (unm_now_ns() - begin >= 10000000);
+	assert_true(total == 1000 * MIB);
+	wait_for_list();
+	assert_true(hal_memory_total() == 2000 * MIB);
 }
 
 /* The group with the least memory left counts, of all on the way to the
@@ -114,12 +140,6 @@ static void test_version_2(void **state)
 		    400 * MIB - SPARE);
 	say(V2 "/a.slice/b.scope/memory.max", "max\n");
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
-}
-
-/* A list of groups is valid for 10 ms. */
-static void wait_for_list(void)
-{
-	usleep(11000);
 }
 
 /* A process that runs gets its first limit, and is moved to another group. */
@@ -250,6 +270,7 @@ static void test_nonsense(void **state)
 
 UNIT_MAIN(
 	TEST(test_machine),
+	TEST(test_total_is_kept),
 	TEST(test_version_2),
 	TEST(test_limit_comes_later),
 	TEST(test_no_descriptor),

@@ -84,6 +84,8 @@ static struct {
 	int n;				/* entries of group[] */
 	struct group group[GROUPS_MAX];	/* of each kind the innermost first */
 	struct group old[GROUPS_MAX];	/* group[] before list_groups() */
+	uint64_t total;			/* bytes: hal_memory_total() since the
+					 * last list; 0: not computed */
 	bool shortage;			/* set by read_text(): a file was not
 					 * read, but may be soon */
 	char root[256];			/* of hal_limit_root(), for tests */
@@ -231,6 +233,7 @@ static void list_groups(void)
 	list_all();
 	if (!g_limit.shortage) {
 		g_limit.list_again = now + LIST_NS;
+		g_limit.total = 0;
 	} else if (g_limit.list_again != 0) {
 		memcpy(g_limit.group, g_limit.old, sizeof(g_limit.old));
 		g_limit.n = old;
@@ -373,18 +376,34 @@ uint64_t hal_memory_left(uint64_t enough)
 	return left < machine ? left : machine;
 }
 
-uint64_t hal_memory_total(void)
+/* g_limit is locked, and the groups are listed. */
+static uint64_t read_total(void)
 {
-	uint64_t total, limit;
+	uint64_t total = meminfo("\nMemTotal:"), limit;
 
-	hal_lock(&g_limit.lock);
-	total = meminfo("\nMemTotal:");
 	if (total == 0)
 		total = UINT64_MAX;
-	list_groups();
 	for (int i = 0; i < g_limit.n; i++)
 		if (group_limit(&g_limit.group[i], &limit) && limit < total)
 			total = limit;
+	return total;
+}
+
+/* gsasd calls this function at each check, so the total is as old as the list
+ * of groups at most, and is not read again until then. */
+uint64_t hal_memory_total(void)
+{
+	uint64_t total;
+
+	hal_lock(&g_limit.lock);
+	list_groups();
+	total = g_limit.total;
+	if (total == 0) {
+		g_limit.shortage = false;
+		total = read_total();
+		if (!g_limit.shortage)
+			g_limit.total = total;
+	}
 	hal_unlock(&g_limit.lock);
 	return total;
 }
