@@ -7,6 +7,7 @@
 
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
+#include "client/gsas_progress.h"
 #include "lib/gsas_services.h"
 #include "util/unm_clock.h"
 
@@ -250,6 +251,34 @@ static void test_slow(void **state)
 	assert_int_equal(gsas_free(addr), 0);
 }
 
+/* A step of a wait may count more than the limit, if the process did not run.
+ * The service is asked before the connection is closed, and its answer counts
+ * although nobody has polled it. */
+static void test_long_step(void **state)
+{
+	const uint64_t limit = LIMIT_MS * UINT64_C(1000000);
+	struct gsas_conn *conn;
+	struct gsas_thread *t;
+	gsas_addr a;
+	uint64_t head;
+
+	assert_int_equal(gsas_alloc(1, g_first, 0, NULL, &a), 0);
+	assert_int_equal(gsas_write64(a, 1), 0);
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
+	conn->blocked = true;
+	gsas_conn_check_timeout(conn, 2 * limit);
+	assert_non_null(conn->peer);
+	assert_true(conn->probed);
+	while (hal_rx_peek(conn->peer, &head) == NULL)
+		hal_if_pump(t->hif);
+	gsas_conn_check_timeout(conn, 2 * limit);
+	conn->blocked = false;
+	assert_non_null(conn->peer);
+	assert_int_equal((int)conn->waited, 0);
+	assert_int_equal(gsas_free(a), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +287,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_stopped_dequeue),
 		cmocka_unit_test(test_stopped_import),
 		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_long_step),
 	};
 	char text[16];
 
