@@ -320,8 +320,9 @@ static enum gsas_error start_program(const struct gsas_spawner *s, int fd,
 
 /* ---- Children ------------------------------------------------------------ */
 
-/* Without a pidfd, another process that gets the number of the child later
- * counts as the child: too many are counted, never too few. */
+/* Without a pidfd, another process or thread that gets the number of the child
+ * later counts as the child until it ends as well: too many are counted, never
+ * too few. */
 static bool has_ended(const struct gsas_spawn_child *child)
 {
 	struct pollfd pfd = { .fd = child->pidfd, .events = POLLIN };
