@@ -326,7 +326,8 @@ GSAS_API int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word);
 GSAS_API int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word);
 
 /* Take the oldest word out of the queue, and wait at most ms milliseconds for
- * one, without limit if ms is -1. -ETIMEDOUT: the queue stayed empty. */
+ * one, without limit if ms is -1. -ETIMEDOUT: the queue stayed empty, or the
+ * service is stopped. */
 GSAS_API int gsas_dequeue_wait(struct gsas_queue_handle *q, uint64_t *word,
 			       int ms);
 

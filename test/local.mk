@@ -147,6 +147,7 @@ UNIT_TESTS = \
 	test/unit/test_gsas_serve_queue \
 	test/unit/test_gsas_service \
 	test/unit/test_gsas_signal \
+	test/unit/test_gsas_spawn \
 	test/unit/test_gsas_spin \
 	test/unit/test_gsas_pages \
 	test/unit/test_gsas_secure \

@@ -58,7 +58,8 @@ struct gsas_conn {
 	bool lost;		/* a service with posted messages ended */
 	int kept;		/* -errno of a fence that no call has returned
 				 * yet, 0: none */
-	bool blocked;		/* the thread waits for a tag or for a credit */
+	bool blocked;		/* the thread waits for the service in
+				 * gsas_conn_wait_step() */
 	bool probed;		/* a probe is sent and not answered */
 	bool joining;		/* JOIN was sent, and nobody has waited for its
 				 * answer, which is the request join */

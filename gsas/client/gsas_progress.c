@@ -138,14 +138,18 @@ void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns)
 {
 	/* a group without a name, which the service refuses */
 	static const struct gsas_msg probe = { .opcode = GSAS_GROUP };
-	uint64_t limit = conn->thread->timeout;
+	uint64_t limit = conn->thread->timeout, before = conn->waited;
 
 	if (!conn_waits(conn)) {
 		conn->waited = 0;
 		return;
 	}
 	conn->waited += ns;
-	if (conn->waited >= limit) {
+	/* A step may be as long as the limit. Close only if an earlier step
+	 * tried to send a probe and its answer has not arrived meanwhile. */
+	if (conn->waited >= limit && before >= limit / 2) {
+		if (gsas_conn_poll(conn))
+			return;
 		gsas_log("board %u: its service did not answer for %u ms "
 			 "(GSAS_TIMEOUT); the connection is closed",
 			 conn->board, (unsigned)(limit / 1000000));

@@ -27,7 +27,8 @@ bool gsas_conn_poll(struct gsas_conn *conn);
 /*
  * Account for ns nanoseconds of waiting. If the thread waits for this service,
  * half of its timeout without an answer sends a probe, and all of the timeout
- * closes the connection with -FI_ETIMEDOUT. The timeout is not 0.
+ * closes the connection with -FI_ETIMEDOUT, but never in the call that sends
+ * the probe. The timeout is not 0.
  */
 void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns);
 

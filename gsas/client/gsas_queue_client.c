@@ -151,7 +151,7 @@ static int check_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 	gsas_wait_begin(t);
 	while (q->conn->peer != NULL && q->error == 0 && !q->full &&
 	       q->used == q->granted)
-		gsas_wait_step(t);
+		gsas_conn_wait_step(q->conn);
 	if (q->conn->peer == NULL)
 		return q->conn->closed_error;
 	if (q->error != 0)
@@ -314,9 +314,10 @@ static int send_queue_wait(struct gsas_queue_handle *q)
 	return ret;
 }
 
-/* Wait until the QUEUE_WAIT is answered; if none could be sent, for POLL_NS.
- * 0: a word may be inside; -FI_EAGAIN: check again; -FI_ETIMEDOUT: end, in ns,
- * has passed; or the error of the queue or of the connection. */
+/* Wait until the QUEUE_WAIT is answered; if none could be sent, for POLL_NS; in
+ * no case after end, in ns. 0: a word may be inside; -FI_EAGAIN: check again,
+ * unless end has passed; or the error of the queue or of the connection, which
+ * is -FI_ETIMEDOUT if the service is stopped. */
 static int await_word(struct gsas_queue_handle *q, uint64_t end)
 {
 	struct gsas_thread *t = q->conn->thread;
@@ -335,9 +336,10 @@ static int await_word(struct gsas_queue_handle *q, uint64_t end)
 		gsas_wait_step(t);
 	t->deadline = 0;
 	if (!q->waits)
-		return unm_now_ns() < end ? -FI_EAGAIN : -FI_ETIMEDOUT;
+		return q->conn->peer != NULL ? -FI_EAGAIN :
+			q->conn->closed_error;
 	if (q->wait.status == -FI_EINPROGRESS)
-		return -FI_ETIMEDOUT;
+		return -FI_EAGAIN;
 	q->waits = false;
 	return q->wait.status;
 }
@@ -355,9 +357,9 @@ int gsas_dequeue_wait(struct gsas_queue_handle *q, uint64_t *word, int ms)
 				return ret;
 		}
 		ret = await_word(q, end);
-		if (ret == -FI_ETIMEDOUT) {
+		if (ret == -FI_EAGAIN && unm_now_ns() >= end) {
 			last = gsas_dequeue(q, word);
-			return last != -FI_EAGAIN ? last : ret;
+			return last != -FI_EAGAIN ? last : -FI_ETIMEDOUT;
 		}
 		if (ret != 0 && ret != -FI_EAGAIN)
 			return ret;

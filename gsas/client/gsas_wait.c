@@ -136,6 +136,13 @@ void gsas_wait_step(struct gsas_thread *t)
 		sleep_for_event(t);
 }
 
+void gsas_conn_wait_step(struct gsas_conn *conn)
+{
+	conn->blocked = true;
+	gsas_wait_step(conn->thread);
+	conn->blocked = false;
+}
+
 /* ---- Requests ------------------------------------------------------------ */
 
 int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
@@ -147,12 +154,12 @@ int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 	if (__builtin_expect(ret != -FI_EAGAIN, 1))
 		return ret;
 	gsas_wait_begin(t);
-	t->waits_to_send = conn->blocked = true;
+	t->waits_to_send = true;
 	do {
-		gsas_wait_step(t);
+		gsas_conn_wait_step(conn);
 		ret = gsas_conn_try_send(conn, msg, request);
 	} while (ret == -FI_EAGAIN);
-	t->waits_to_send = conn->blocked = false;
+	t->waits_to_send = false;
 	return ret;
 }
 

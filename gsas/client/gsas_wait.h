@@ -26,6 +26,11 @@ static inline void gsas_wait_begin(struct gsas_thread *t)
 	t->begins = true;
 }
 
+/* As gsas_wait_step(), in a wait for this service. The time of the step counts
+ * for GSAS_TIMEOUT although perhaps no request is pending: the thread waits for
+ * a tag, a credit, the window of a queue, or the HAL's import of memory. */
+void gsas_conn_wait_step(struct gsas_conn *conn);
+
 /*
  * Send a message; if there is no free tag or credit, wait for one. The answer
  * completes request; NULL: a posted message, which is not answered.

@@ -22,14 +22,13 @@ static int import(struct gsas_conn *conn, const struct gsas_map_info *info,
 		  struct hal_rmem **rmem)
 {
 	struct hal_key key = { { info->key[0], info->key[1] } };
-	struct gsas_thread *t = conn->thread;
 	int ret;
 
 	if (conn->peer == NULL)
 		return conn->closed_error;
-	gsas_wait_begin(t);
+	gsas_wait_begin(conn->thread);
 	while ((ret = hal_mem_import(conn->peer, &key, rmem)) == -FI_EAGAIN) {
-		gsas_wait_step(t);
+		gsas_conn_wait_step(conn);
 		if (conn->peer == NULL)
 			return conn->closed_error;
 	}

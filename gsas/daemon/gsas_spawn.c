@@ -33,7 +33,8 @@ extern char **environ;
 
 /* A process that was started. Its pidfd becomes readable when it ends. */
 struct gsas_spawn_child {
-	int pidfd;
+	int pidfd;			/* -1: none could be opened */
+	pid_t pid;
 	uint32_t uid;			/* user of the client */
 };
 
@@ -51,12 +52,18 @@ int gsas_spawner_init(struct gsas_spawner *s, unsigned board, unsigned here,
 	return s->logs < 0 ? -errno : 0;
 }
 
+static void child_release(struct gsas_spawn_child *child)
+{
+	if (child->pidfd >= 0)
+		close(child->pidfd);
+}
+
 void gsas_spawner_fini(struct gsas_spawner *s)
 {
 	while (s->ndirs > 0)
 		free(s->dir[--s->ndirs]);
 	while (s->nchildren > 0)
-		close(s->child[--s->nchildren].pidfd);
+		child_release(&s->child[--s->nchildren]);
 	free(s->child);
 	close(s->logs);
 }
@@ -313,10 +320,15 @@ static enum gsas_error start_program(const struct gsas_spawner *s, int fd,
 
 /* ---- Children ------------------------------------------------------------ */
 
+/* Without a pidfd, another process or thread that gets the number of the child
+ * later counts as the child until it ends as well: too many are counted, never
+ * too few. */
 static bool has_ended(const struct gsas_spawn_child *child)
 {
 	struct pollfd pfd = { .fd = child->pidfd, .events = POLLIN };
 
+	if (child->pidfd < 0)
+		return kill(child->pid, 0) != 0 && errno == ESRCH;
 	return poll(&pfd, 1, 0) == 1;
 }
 
@@ -330,7 +342,7 @@ static enum gsas_error child_room(struct gsas_spawner *s, uint32_t uid)
 
 	for (unsigned i = 0; i < s->nchildren; i++) {
 		if (has_ended(&s->child[i])) {
-			close(s->child[i].pidfd);
+			child_release(&s->child[i]);
 			continue;
 		}
 		live += s->child[i].uid == uid;
@@ -350,15 +362,14 @@ static enum gsas_error child_room(struct gsas_spawner *s, uint32_t uid)
 	return GSAS_OK;
 }
 
-/* Count a process that was started. It is not counted if pidfd_open() fails,
- * because the process has ended or no descriptor is left. */
+/* Count a process that was started, unless it has ended already. */
 static void child_add(struct gsas_spawner *s, uint32_t uid, pid_t pid)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	if (pidfd >= 0)
+	if (pidfd >= 0 || errno != ESRCH)
 		s->child[s->nchildren++] = (struct gsas_spawn_child){
-			.pidfd = pidfd, .uid = uid,
+			.pidfd = pidfd, .pid = pid, .uid = uid,
 		};
 }
 

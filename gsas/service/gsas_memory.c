@@ -42,6 +42,9 @@
 #define RESERVE_MIN	(UINT64_C(8) << 20)	/* but at least this */
 #define RESERVE_MAX	(UINT64_C(256) << 20)	/* and at most this */
 #define AHEAD		(UINT64_C(1) << 20)	/* see source_refill() */
+#define AHEAD_NS	10000000		/* ns that its check is valid,
+						 * as is the HAL's list of
+						 * groups with a limit */
 #define TURN_MS		10000			/* longest wait for a turn */
 #define TURN_PAUSE_NS	(UINT64_C(60) * 1000000000)	/* without turns after
 							 * such a wait */
@@ -57,17 +60,18 @@
 struct gsas_source {
 	struct hal *hal;
 	int board;
-	uint64_t budget, reserve;	/* bytes; budget 0: no limit */
+	uint64_t budget;		/* bytes; 0: no limit */
 	uint64_t machine_pages;		/* GSAS pages of the machine's memory */
 	void (*log)(const char *line);	/* NULL: no log */
 	_Atomic uint64_t no_turns;	/* ns: until then there are no turns */
 	int fd;				/* the program's file; -1: not open */
-	pthread_mutex_t lock;		/* protects used, ahead and the lock in
-					 * the file */
+	pthread_mutex_t lock;		/* protects used, ahead, ahead_end and
+					 * the lock in the file */
 	uint64_t used;			/* bytes allocated */
 	uint64_t ahead;			/* bytes that the system had when
 					 * source_refill() checked, and that
 					 * are not populated yet */
+	uint64_t ahead_end;		/* ns: when that check is too old */
 };
 
 /* ---- Turns --------------------------------------------------------------- */
@@ -224,10 +228,13 @@ static uint64_t reserve(void)
 	return bytes < RESERVE_MAX ? bytes : RESERVE_MAX;
 }
 
-static bool has_room(const struct gsas_source *s, uint64_t bytes)
+/* The limits may change while the service runs, and the reserve with them. */
+static bool has_room(uint64_t bytes)
 {
-	return bytes < UINT64_MAX - s->reserve &&
-	       hal_memory_left(bytes + s->reserve) >= bytes + s->reserve;
+	uint64_t spare = reserve();
+
+	return bytes < UINT64_MAX - spare &&
+	       hal_memory_left(bytes + spare) >= bytes + spare;
 }
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -258,7 +265,7 @@ static bool fill(struct gsas_source *s, uint8_t *at, uint64_t bytes)
 		int fd = turn_begin(s);
 
 		n = bytes < STEP ? bytes : STEP;
-		done = has_room(s, n) && populate(at, n);
+		done = has_room(n) && populate(at, n);
 		turn_end(fd);
 		if (done && bytes > n)
 			poll(NULL, 0, 1);
@@ -270,7 +277,7 @@ static int alloc_private(struct gsas_source *s, uint64_t bytes,
 			 void **at)
 {
 	/* do not begin with what cannot be finished */
-	if (bytes > STEP && !has_room(s, bytes))
+	if (bytes > STEP && !has_room(bytes))
 		return -FI_ENOMEM;
 	*at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -286,7 +293,7 @@ static int alloc_mapped(struct gsas_source *s, uint64_t bytes,
 			struct hal_mem **mem, void **at)
 {
 	int fd = turn_begin(s);
-	int ret = has_room(s, bytes) ? hal_mem_alloc(s->hal, s->board,
+	int ret = has_room(bytes) ? hal_mem_alloc(s->hal, s->board,
 						  (size_t)bytes, mem, at) :
 		-FI_ENOMEM;
 
@@ -319,17 +326,23 @@ static int source_alloc(void *ctx, uint64_t bytes, bool mapped,
 /*
  * The thread of the service calls this function, so it waits for no turn.
  * Reading the free memory of the system takes long. So the function checks for
- * AHEAD bytes more than needed, and uses these up before it checks again. They
- * are far less than the reserve.
+ * AHEAD bytes more than needed, and uses these up before it checks again. A
+ * check that is AHEAD_NS old does not count, because the control group may have
+ * got a limit since then.
  */
 static bool source_refill(void *ctx, void *at, uint64_t bytes)
 {
 	struct gsas_source *s = ctx;
+	uint64_t now = unm_now_ns();
 	bool there;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->ahead < bytes && has_room(s, bytes + AHEAD))
+	if (now >= s->ahead_end)
+		s->ahead = 0;
+	if (s->ahead < bytes && has_room(bytes + AHEAD)) {
 		s->ahead = bytes + AHEAD;
+		s->ahead_end = now + AHEAD_NS;
+	}
 	there = s->ahead >= bytes;
 	if (there)
 		s->ahead -= bytes;
@@ -386,7 +399,6 @@ int gsas_source_new(struct hal *hal, int board, uint64_t budget,
 	s->hal = hal;
 	s->board = board;
 	s->budget = budget;
-	s->reserve = reserve();
 	s->machine_pages = (uint64_t)sysconf(_SC_PHYS_PAGES) *
 			   (uint64_t)sysconf(_SC_PAGESIZE) >> GSAS_PAGE_SHIFT;
 	s->log = log;

@@ -132,8 +132,13 @@ static int queuer(int fd, void *arg)
 	return 0;
 }
 
+enum moved {
+	MOVED_BEFORE,			/* services start in the group */
+	MOVED_LATER,			/* services that run are moved there */
+};
+
 /* Two services in a group, and clients one after the other. */
-static void in_group(const char *const *options, proc_fn fn,
+static void in_group(enum moved moved, const char *const *options, proc_fn fn,
 		     const struct ask *asks, int n)
 {
 	struct proc *service[2];
@@ -145,12 +150,14 @@ static void in_group(const char *const *options, proc_fn fn,
 		procs_skip("no memory cgroup can be made here");
 	snprintf(parent, sizeof(parent), "%s", dir);
 	*strrchr(parent, '/') = '\0';
-	CHECK(group_enter(dir, getpid()));
+	CHECK(group_enter(moved == MOVED_LATER ? parent : dir, getpid()));
 	gsasd_copy();
 	for (int i = 0; i < 2; i++)
 		service[i] = gsasd_start(i, options);
 	gsasd_copy_remove();
 	CHECK(group_enter(parent, getpid()));
+	for (int i = 0; i < 2 && moved == MOVED_LATER; i++)
+		CHECK(group_enter(dir, service[i]->pid));
 	for (int i = 0; i < n; i++)
 		proc_expect(proc_start(fn, (void *)&asks[i], board_env(0)), 0);
 	for (int i = 0; i < 2; i++)
@@ -167,7 +174,7 @@ static void budget(void)
 		{ 2, GROUP * 3 / 8, GROUP / 2 },
 	};
 
-	in_group(NULL, eater, asks, 2);
+	in_group(MOVED_BEFORE, NULL, eater, asks, 2);
 }
 
 /* With no limit but that of the group. */
@@ -176,7 +183,16 @@ static void group(void)
 	static const char *const options[] = { "--pages", "0", NULL };
 	static const struct ask ask = { 2, GROUP / 2, GROUP };
 
-	in_group(options, eater, &ask, 1);
+	in_group(MOVED_BEFORE, options, eater, &ask, 1);
+}
+
+/* The same for a group that the services did not start in. */
+static void later(void)
+{
+	static const char *const options[] = { "--pages", "0", NULL };
+	static const struct ask ask = { 2, GROUP / 2, GROUP };
+
+	in_group(MOVED_LATER, options, eater, &ask, 1);
 }
 
 static void queue(void)
@@ -184,11 +200,12 @@ static void queue(void)
 	static const char *const options[] = { "--pages", "0", NULL };
 	static const struct ask none;
 
-	in_group(options, queuer, &none, 1);
+	in_group(MOVED_BEFORE, options, queuer, &none, 1);
 }
 
 PROCS_MAIN(
 	PROCS_CASE(budget, 120),
 	PROCS_CASE(group, 120),
+	PROCS_CASE(later, 120),
 	PROCS_CASE(queue, 120),
 )

@@ -240,7 +240,48 @@ static void test_turns_between_steps(void **state)
 	g_other = -1;
 }
 
+/* Write /proc/meminfo below the folder of hal_limit_root(). */
+static void say_free(const char *root, unsigned mib)
+{
+	char name[128];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%s/proc/meminfo", root);
+	f = fopen(name, "w");
+	assert_non_null(f);
+	fprintf(f, "MemTotal: 1024000 kB\nMemAvailable: %u kB\n", mib * 1024);
+	fclose(f);
+}
+
+/* A queue gets no memory by a check that is older than 10 ms. */
+static void test_old_check(void **state)
+{
+	static uint8_t bytes[3 * GSAS_PAGE_BYTES];
+	uint8_t *page = (uint8_t *)(((uintptr_t)bytes + GSAS_PAGE_BYTES) &
+				    ~(uintptr_t)(GSAS_PAGE_BYTES - 1));
+	char root[] = "/tmp/test_gsas_budget.XXXXXX", name[128];
+	struct gsas_source *source;
+	struct gsas_memory memory;
+
+	assert_non_null(mkdtemp(root));
+	snprintf(name, sizeof(name), "%s/proc", root);
+	assert_int_equal(mkdir(name, 0700), 0);
+	say_free(root, 500);
+	hal_limit_root(root);
+	assert_int_equal(gsas_source_new(NULL, 0, 0, NULL, &source), 0);
+	memory = gsas_source_memory(source);
+	assert_true(memory.refill(memory.ctx, page, GSAS_PAGE_BYTES));
+	say_free(root, 1);
+	usleep(11000);
+	assert_false(memory.refill(memory.ctx, page, GSAS_PAGE_BYTES));
+	gsas_source_free(source);
+	hal_limit_root("");
+	snprintf(name, sizeof(name), "rm -rf %s", root);
+	assert_int_equal(system(name), 0);
+}
+
 UNIT_MAIN(
+	cmocka_unit_test(test_old_check),
 	cmocka_unit_test(test_two_at_once),
 	cmocka_unit_test(test_stray_locks),
 	cmocka_unit_test(test_lock_without_end),

@@ -5,10 +5,14 @@
  * that runs but is slow is waited for.
  */
 
+#include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
+#include "client/gsas_progress.h"
 #include "lib/gsas_services.h"
 #include "util/unm_clock.h"
 
 #define LIMIT_MS	300
+#define QUOTA		4096		/* words of a queue */
 #define FLOOD		1000000		/* more requests than any board takes */
 
 /* The service runs again; waits until it serves. */
@@ -22,6 +26,12 @@ static gsas_addr resume(pid_t pid)
 	/* from here on starting a request asks the service nothing */
 	assert_int_equal(gsas_write64(a, 1), 0);
 	return a;
+}
+
+/* A wait since begin lasted so long. It counts from at most 1 ms before. */
+static void check_waited(uint64_t begin, uint64_t ms)
+{
+	assert_true(unm_now_ns() - begin >= (ms - 1) * 1000000);
 }
 
 static void test_stopped(void **state)
@@ -41,7 +51,7 @@ static void test_stopped(void **state)
 	unit_stop(pid);
 	begin = unm_now_ns();
 	assert_int_equal(gsas_read64(a, &value), -ETIMEDOUT);
-	assert_true(unm_now_ns() - begin >= LIMIT_MS * UINT64_C(1000000));
+	check_waited(begin, LIMIT_MS);
 	/* the other board is not affected */
 	assert_int_equal(gsas_write64(here, 3), 0);
 	/* a call made while it is stopped ends, too */
@@ -67,6 +77,149 @@ static void test_stopped(void **state)
 	assert_int_equal(gsas_free(here), 0);
 	unit_kill(pid);
 	host_start(1);
+}
+
+/* Words of a queue are posted, so none of them is a pending request. */
+static void test_stopped_queue(void **state)
+{
+	struct gsas_queue_handle *q;
+	gsas_addr addr;
+	uint64_t begin;
+	pid_t pid;
+	int ret = 0;
+
+	host_stop(1);
+	pid = host_process(1);
+	(void)resume(pid);
+	assert_int_equal(gsas_queue_create(QUOTA, QUOTA, g_first + 1, 0, NULL,
+					   &addr), 0);
+	assert_int_equal(gsas_queue_open(addr, &q), 0);
+	assert_int_equal(gsas_enqueue(q, 0), 0);
+	unit_stop(pid);
+	begin = unm_now_ns();
+	for (int i = 0; i < FLOOD && ret == 0; i++)
+		ret = gsas_enqueue(q, 1);
+	assert_int_equal(ret, -ETIMEDOUT);
+	check_waited(begin, LIMIT_MS);
+	assert_int_equal(gsas_enqueue(q, 2), -ECONNRESET);
+	gsas_queue_close(q);
+	(void)resume(pid);
+	assert_true(gsas_fence(-1) < 0);
+	unit_kill(pid);
+	host_start(1);
+}
+
+/* A wait for a word, without a limit and with a longer one. */
+static void stopped_dequeue(int ms)
+{
+	struct gsas_queue_handle *q;
+	uint64_t word, begin;
+	gsas_addr addr;
+	pid_t pid;
+
+	host_stop(1);
+	pid = host_process(1);
+	(void)resume(pid);
+	assert_int_equal(gsas_queue_create(8, 8, g_first + 1, 0, NULL, &addr),
+			 0);
+	assert_int_equal(gsas_queue_open(addr, &q), 0);
+	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
+	/* the limit of the call is not that of the service */
+	assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
+	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
+	unit_stop(pid);
+	begin = unm_now_ns();
+	assert_int_equal(gsas_dequeue_wait(q, &word, ms), -ETIMEDOUT);
+	check_waited(begin, LIMIT_MS);
+	assert_int_equal(gsas_dequeue_wait(q, &word, ms), -ECONNRESET);
+	gsas_queue_close(q);
+	(void)resume(pid);
+	unit_kill(pid);
+	host_start(1);
+}
+
+static void test_stopped_dequeue(void **state)
+{
+	stopped_dequeue(-1);
+	stopped_dequeue(100 * LIMIT_MS);
+}
+
+static pid_t g_stops;	/* service that import_unanswered() stops */
+
+/* The service has answered MAP, and stops before it answers the HAL's request
+ * for the memory. */
+static int import_unanswered(struct hal_peer *peer, const struct hal_key *key,
+			     struct hal_rmem **rmem)
+{
+	if (g_stops != 0)
+		unit_stop(g_stops);
+	g_stops = 0;
+	return -FI_EAGAIN;
+}
+
+static const struct hal_ops *g_ops;	/* of the peer, with its real import */
+static uint64_t g_slow_until;		/* ns */
+
+/* The service lives, and takes long for the HAL's request. */
+static int import_slow(struct hal_peer *peer, const struct hal_key *key,
+		       struct hal_rmem **rmem)
+{
+	return unm_now_ns() < g_slow_until ? -FI_EAGAIN :
+		g_ops->mem_import(peer, key, rmem);
+}
+
+static void slow_import(gsas_addr a)
+{
+	struct gsas_conn *conn;
+	struct gsas_thread *t;
+	struct hal_ops ops;
+	uint64_t begin = unm_now_ns();
+
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
+	g_ops = conn->peer->ops;
+	ops = *g_ops;
+	ops.mem_import = import_slow;
+	conn->peer->ops = &ops;
+	g_slow_until = begin + 3 * LIMIT_MS * UINT64_C(1000000);
+	assert_int_equal(gsas_write64(a, 5), 0);
+	assert_true(unm_now_ns() >= g_slow_until);
+	assert_non_null(conn->peer);
+	conn->peer->ops = g_ops;
+}
+
+static void test_stopped_import(void **state)
+{
+	gsas_addr a;
+	struct gsas_conn *conn;
+	struct gsas_thread *t;
+	struct hal_ops ops;
+	uint64_t begin;
+	pid_t pid;
+
+	host_stop(0);
+	pid = host_process(0);
+	while (gsas_alloc(1, g_first, GSAS_MAPPED, NULL, &a) != 0)
+		;
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
+	ops = *conn->peer->ops;
+	ops.mem_import = import_unanswered;
+	conn->peer->ops = &ops;
+	g_stops = pid;
+	begin = unm_now_ns();
+	assert_int_equal(gsas_write64(a, 1), -ETIMEDOUT);
+	check_waited(begin, LIMIT_MS);
+	assert_int_equal(g_stops, 0);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	while (gsas_alloc(1, g_first, GSAS_MAPPED, NULL, &a) != 0)
+		;
+	slow_import(a);
+	unit_kill(pid);
+	host_start(0);
+	while (gsas_alloc(1, g_first, 0, NULL, &a) != 0)
+		;
+	assert_int_equal(gsas_free(a), 0);
 }
 
 static void *put_late(void *arg)
@@ -98,11 +251,43 @@ static void test_slow(void **state)
 	assert_int_equal(gsas_free(addr), 0);
 }
 
+/* A step of a wait may count more than the limit, if the process did not run.
+ * The service is asked before the connection is closed, and its answer counts
+ * although nobody has polled it. */
+static void test_long_step(void **state)
+{
+	const uint64_t limit = LIMIT_MS * UINT64_C(1000000);
+	struct gsas_conn *conn;
+	struct gsas_thread *t;
+	gsas_addr a;
+	uint64_t head;
+
+	assert_int_equal(gsas_alloc(1, g_first, 0, NULL, &a), 0);
+	assert_int_equal(gsas_write64(a, 1), 0);
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
+	conn->blocked = true;
+	gsas_conn_check_timeout(conn, 2 * limit);
+	assert_non_null(conn->peer);
+	assert_true(conn->probed);
+	while (hal_rx_peek(conn->peer, &head) == NULL)
+		hal_if_pump(t->hif);
+	gsas_conn_check_timeout(conn, 2 * limit);
+	conn->blocked = false;
+	assert_non_null(conn->peer);
+	assert_int_equal((int)conn->waited, 0);
+	assert_int_equal(gsas_free(a), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_stopped_queue),
+		cmocka_unit_test(test_stopped_dequeue),
+		cmocka_unit_test(test_stopped_import),
 		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_long_step),
 	};
 	char text[16];
 

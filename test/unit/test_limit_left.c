@@ -5,11 +5,13 @@
  *
  * Real groups are in test_limits.c and test_gsas_memory.c.
  */
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "hal/hal.h"
 #include "hal/hal_limit.h"
 #include "lib/unit.h"
+#include "util/unm_clock.h"
 
 #define MIB	(UINT64_C(1) << 20)
 #define SPARE	(UINT64_C(512) << 10)	/* bytes of a group that stay free */
@@ -68,6 +70,12 @@ static int end(void **state)
 	return system(command);
 }
 
+/* A list of groups and the total are valid for 10 ms. */
+static void wait_for_list(void)
+{
+	usleep(11000);
+}
+
 static void test_machine(void **state)
 {
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
@@ -76,8 +84,27 @@ static void test_machine(void **state)
 	    "MemAvailable: 614400 kB\nSwapFree:     102400 kB\n");
 	assert_true(hal_memory_left(UINT64_MAX) == 700 * MIB);
 	say("/proc/meminfo", "\n");
+	wait_for_list();
 	assert_true(hal_memory_left(UINT64_MAX) == UINT64_MAX);
 	assert_true(hal_memory_total() == UINT64_MAX);
+}
+
+/* A service asks for the total at each check, and it is read once in 10 ms. */
+static void test_total_is_kept(void **state)
+{
+	uint64_t begin, total;
+
+	do {
+		say("/proc/meminfo", "MemTotal:    1024000 kB\n");
+		begin = unm_now_ns();
+		hal_limit_root(g_root);
+		assert_true(hal_memory_total() == 1000 * MIB);
+		say("/proc/meminfo", "MemTotal:    2048000 kB\n");
+		total = hal_memory_total();
+	} while (unm_now_ns() - begin >= 10000000);
+	assert_true(total == 1000 * MIB);
+	wait_for_list();
+	assert_true(hal_memory_total() == 2000 * MIB);
 }
 
 /* The group with the least memory left counts, of all on the way to the
@@ -113,6 +140,48 @@ static void test_version_2(void **state)
 		    400 * MIB - SPARE);
 	say(V2 "/a.slice/b.scope/memory.max", "max\n");
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
+}
+
+/* A process that runs gets its first limit, and is moved to another group. */
+static void test_limit_comes_later(void **state)
+{
+	say("/proc/self/cgroup", "0::/a.slice/b.scope\n");
+	say(V2 "/a.slice/b.scope/memory.max", "max\n");
+	say_mib(V2 "/a.slice/memory.current", 30);
+	say_mib(V2 "/c.slice/memory.max", 50);
+	say_mib(V2 "/c.slice/memory.current", 20);
+	hal_limit_root(g_root);
+	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
+	say_mib(V2 "/a.slice/memory.max", 100);
+	wait_for_list();
+	assert_true(hal_memory_left(UINT64_MAX) == 70 * MIB - SPARE);
+	assert_true(hal_memory_total() == 100 * MIB);
+	say("/proc/self/cgroup", "0::/c.slice\n");
+	wait_for_list();
+	assert_true(hal_memory_total() == 50 * MIB);
+	assert_int_equal(hal_limit_check("test", 30 * MIB), -FI_ENOMEM);
+	assert_true(hal_memory_left(UINT64_MAX) == 30 * MIB - SPARE);
+}
+
+/* Without a descriptor the groups cannot be listed. No empty list is valid for
+ * 10 ms then: the limit counts as soon as files can be read again. */
+static void test_no_descriptor(void **state)
+{
+	struct rlimit had, none;
+
+	say("/proc/self/cgroup", "0::/a.slice\n");
+	say_mib(V2 "/a.slice/memory.max", 100);
+	say_mib(V2 "/a.slice/memory.current", 30);
+	hal_limit_root(g_root);
+	assert_true(hal_memory_left(UINT64_MAX) == 70 * MIB - SPARE);
+	wait_for_list();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &had), 0);
+	none = had;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_true(hal_memory_left(UINT64_MAX) == UINT64_MAX);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &had), 0);
+	assert_true(hal_memory_left(UINT64_MAX) == 70 * MIB - SPARE);
 }
 
 static void test_version_1(void **state)
@@ -201,7 +270,10 @@ static void test_nonsense(void **state)
 
 UNIT_MAIN(
 	TEST(test_machine),
+	TEST(test_total_is_kept),
 	TEST(test_version_2),
+	TEST(test_limit_comes_later),
+	TEST(test_no_descriptor),
 	TEST(test_version_1),
 	TEST(test_container),
 	TEST(test_spare),

@@ -12,10 +12,17 @@
  *
  * Control groups are nested, and the limit of a group holds for all groups
  * below it. All groups from that of the process to the root are examined, of
- * version 2 and of the memory controller of version 1. The groups with a limit
- * are listed once; the files of groups without a limit are not read again.
+ * version 2 and of the memory controller of version 1.
+ *
+ * A process can be moved to another group, and a group can get a limit, at any
+ * time. So the groups with a limit are listed again when the list is LIST_NS
+ * old. A list costs some ten files of about 10 us each, and programs that start
+ * make many checks. If the system has no descriptor or memory for reading the
+ * files, the old list stays: a list without some of the groups would let this
+ * process take more memory than they have.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -29,6 +36,7 @@
 #include "hal/hal_limit.h"
 #include "hal/hal_lock.h"
 #include "hal/hal_log.h"
+#include "util/unm_clock.h"
 
 #define MACHINE_MIN	(16u << 20)	/* bytes; for fewer /proc/meminfo is not
 					 * read */
@@ -37,6 +45,7 @@
 					 * stacks, heaps and page tables, which
 					 * grow without a check */
 #define NO_LIMIT	(UINT64_C(1) << 60)	/* version 1 has no "max" */
+#define LIST_NS		10000000	/* ns that a list of groups is valid */
 #define DIR_MAX		1024		/* containers have long names */
 
 static const struct group_kind {
@@ -70,9 +79,15 @@ struct group {
 
 static struct {
 	struct hal_lock lock;
-	bool listed;			/* list_groups() was called */
+	uint64_t list_again;		/* ns: when the list is too old; 0:
+					 * there is no list */
 	int n;				/* entries of group[] */
 	struct group group[GROUPS_MAX];	/* of each kind the innermost first */
+	struct group old[GROUPS_MAX];	/* group[] before list_groups() */
+	uint64_t total;			/* bytes: hal_memory_total() since the
+					 * last list; 0: not computed */
+	bool shortage;			/* set by read_text(): a file was not
+					 * read, but may be soon */
 	char root[256];			/* of hal_limit_root(), for tests */
 	/* buffers of the holder of the lock: the stack of a caller of malloc()
 	 * may be as small as PTHREAD_STACK_MIN */
@@ -80,6 +95,14 @@ static struct {
 	char text[8192];		/* its contents */
 	char path[DIR_MAX];		/* of list_groups() */
 } g_limit;
+
+/* Has the system no descriptor or memory for a file, or was the call
+ * interrupted? All other errors last: there is no such file, for example. */
+static bool passes(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM ||
+	       error == EINTR;
+}
 
 /* Read the first size - 2 bytes of a file behind a line feed, so that each line
  * has a line feed before it. Here and below: g_limit is locked. */
@@ -92,10 +115,12 @@ static bool read_text(const char *dir, const char *name, char *text,
 	snprintf(g_limit.name, sizeof(g_limit.name), "%s%s/%s", g_limit.root,
 		 dir, name);
 	fd = open(g_limit.name, O_RDONLY | O_CLOEXEC);
+	g_limit.shortage |= fd < 0 && passes(errno);
 	if (fd < 0)
 		return false;
 	text[0] = '\n';
 	n = read(fd, text + 1, size - 2);
+	g_limit.shortage |= n < 0 && passes(errno);
 	close(fd);
 	if (n <= 0)
 		return false;
@@ -177,12 +202,11 @@ static bool own_group(const char *text, const char *controller, char *path,
 	return false;
 }
 
-/* Fill g_limit.group[]. */
-static void list_groups(void)
+/* List the groups of all hierarchies that have a limit. */
+static void list_all(void)
 {
 	char *text = g_limit.text, *path = g_limit.path;
 
-	g_limit.listed = true;
 	g_limit.n = 0;
 	if (!read_text("/proc/self", "cgroup", text, sizeof(g_limit.text)))
 		return;
@@ -192,6 +216,27 @@ static void list_groups(void)
 		if (strcmp(path, "/") == 0)
 			path[0] = '\0';
 		list_upwards(&kinds[i], path);
+	}
+}
+
+/* Fill g_limit.group[] if there is no list or it is too old. After a shortage
+ * the next call tries again. */
+static void list_groups(void)
+{
+	uint64_t now = unm_now_ns();
+	int old = g_limit.n;
+
+	if (now < g_limit.list_again)
+		return;
+	memcpy(g_limit.old, g_limit.group, sizeof(g_limit.old));
+	g_limit.shortage = false;
+	list_all();
+	if (!g_limit.shortage) {
+		g_limit.list_again = now + LIST_NS;
+		g_limit.total = 0;
+	} else if (g_limit.list_again != 0) {
+		memcpy(g_limit.group, g_limit.old, sizeof(g_limit.old));
+		g_limit.n = old;
 	}
 }
 
@@ -275,8 +320,7 @@ static uint64_t groups_left(uint64_t bytes, uint64_t *limit)
 	uint64_t least = UINT64_MAX, left, max;
 
 	hal_lock(&g_limit.lock);
-	if (!g_limit.listed)
-		list_groups();
+	list_groups();
 	for (int i = 0; i < g_limit.n; i++) {
 		left = group_left(&g_limit.group[i], bytes, &max);
 		if (left < least) {
@@ -332,19 +376,34 @@ uint64_t hal_memory_left(uint64_t enough)
 	return left < machine ? left : machine;
 }
 
-uint64_t hal_memory_total(void)
+/* g_limit is locked, and the groups are listed. */
+static uint64_t read_total(void)
 {
-	uint64_t total, limit;
+	uint64_t total = meminfo("\nMemTotal:"), limit;
 
-	hal_lock(&g_limit.lock);
-	total = meminfo("\nMemTotal:");
 	if (total == 0)
 		total = UINT64_MAX;
-	if (!g_limit.listed)
-		list_groups();
 	for (int i = 0; i < g_limit.n; i++)
 		if (group_limit(&g_limit.group[i], &limit) && limit < total)
 			total = limit;
+	return total;
+}
+
+/* gsasd calls this function at each check, so the total is as old as the list
+ * of groups at most, and is not read again until then. */
+uint64_t hal_memory_total(void)
+{
+	uint64_t total;
+
+	hal_lock(&g_limit.lock);
+	list_groups();
+	total = g_limit.total;
+	if (total == 0) {
+		g_limit.shortage = false;
+		total = read_total();
+		if (!g_limit.shortage)
+			g_limit.total = total;
+	}
 	hal_unlock(&g_limit.lock);
 	return total;
 }
@@ -353,6 +412,6 @@ void hal_limit_root(const char *root)
 {
 	hal_lock(&g_limit.lock);
 	snprintf(g_limit.root, sizeof(g_limit.root), "%s", root);
-	g_limit.listed = false;
+	g_limit.list_again = 0;
 	hal_unlock(&g_limit.lock);
 }

@@ -30,7 +30,8 @@ HAL_EXPORT uint64_t hal_memory_left(uint64_t enough);
 
 /* Bytes of memory that this process could take if no other process had any: the
  * machine's memory or the least limit of a control group, without swap space.
- * UINT64_MAX: the system does not report it. */
+ * The values are at most 10 ms old. UINT64_MAX: the system does not report
+ * it. */
 HAL_EXPORT uint64_t hal_memory_total(void);
 
 /* For tests: read /proc and /sys below this folder; "": the real ones. */
