@@ -484,6 +484,81 @@ static void accept_waits(void **state)
 	}
 }
 
+/* A pair whose packets name data in receive space that b cannot map, with this
+ * error so many times. */
+static struct pair pair_without_space(int err, int times)
+{
+	struct pair p = pair();
+
+	assert_int_equal(send_word(p.ab, 0), 0);
+	assert_true(until(&p, next_is(p.ba, 0)));
+	assert_int_equal(hal_space_ready(p.ab, 64), 0);
+	hal_space_write(p.ab, 8, "data", 5);
+	hal_space_barrier(p.ab);
+	fail_ioctl(HAL_KDEV_IO_IMPORT, 0, times, err);
+	lines = 0;
+	for (uint64_t i = 1; i < 4; i++)
+		assert_int_equal(send_word(p.ab, i), 0);
+	return p;
+}
+
+/* Packets wait while the driver is short of memory for the receive space. */
+static void space_waits(void **state)
+{
+	static const int errs[] = { -EAGAIN, -ENOSPC, -ENOMEM, -EMFILE };
+
+	for (unsigned i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
+		struct pair p = pair_without_space(errs[i], i == 0 ? 3000 : 4);
+		double end = now() + 5;
+
+		while (lie.times > 0) {
+			assert_true(now() < end);
+			assert_null(p.ba->rx.space);
+			assert_false(next_is(p.ba, 1));
+			step(&p);
+		}
+		for (uint64_t w = 1; w < 4; w++)
+			assert_true(until(&p, next_is(p.ba, w)));
+		assert_string_equal((char *)p.ba->rx.space + 8, "data");
+		assert_int_equal(lines, 1);
+		assert_non_null(strstr(said, "waiting to map"));
+		assert_int_equal(p.dead_b, 0);
+		/* the next packets do not wait */
+		assert_int_equal(send_word(p.ab, 4), 0);
+		assert_true(until(&p, next_is(p.ba, 4)));
+		unpair(&p);
+		be_honest();
+		close_hal();
+	}
+}
+
+/* The peer ends meanwhile: its packets wait for half a second more. */
+static void space_waits_for_the_end(void **state)
+{
+	for (int enough = 0; enough < 2; enough++) {
+		struct pair p = pair_without_space(-ENOMEM, 1 << 30);
+		double start;
+
+		assert_true(until(&p, lines == 1));
+		hal_if_close(p.a);
+		p.a = NULL;
+		for (int i = 0; i < 100; i++)
+			step(&p);
+		start = now();
+		if (enough)
+			be_honest();
+		assert_true(until(&p, p.dead_b != 0));
+		assert_true(now() - start < 2);
+		for (uint64_t w = 1; enough && w < 4; w++)
+			assert_true(next_is(p.ba, w));
+		assert_false(next_is(p.ba, 1));
+		assert_int_equal(p.dead_b, -FI_ESHUTDOWN);
+		be_honest();
+		unpair(&p);
+		close_hal();
+	}
+}
+
 /* A permanent error of the driver ends the attempt. */
 static void accept_gives_up(void **state)
 {
@@ -704,6 +779,8 @@ UNIT_MAIN(
 	DEV_TEST(end_is_ordered),
 	DEV_TEST(accept_makes_room),
 	DEV_TEST(accept_waits),
+	DEV_TEST(space_waits),
+	DEV_TEST(space_waits_for_the_end),
 	DEV_TEST(accept_gives_up),
 	DEV_TEST(accept_finds_no_room),
 	DEV_TEST(accept_checks_pages),

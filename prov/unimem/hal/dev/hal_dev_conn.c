@@ -27,7 +27,8 @@
 
 #define IMPORT_TRIES	1000	/* of an import that is waited for */
 #define BACK_NS		1000000u	/* ns: first wait between imports of a
-					 * back page; doubled each time */
+					 * back page, or of receive space;
+					 * doubled each time */
 #define BACK_NS_MAX	64000000u	/* ns: longest wait */
 
 /* ---- Connecting -------------------------------------------------------- */
@@ -265,6 +266,14 @@ static int import_back(struct dev_peer *peer)
 	return ret;
 }
 
+/* The wait that follows a wait of so many ns; 0: the first one. */
+static uint32_t longer(uint32_t wait)
+{
+	if (wait == 0)
+		return BACK_NS;
+	return wait < BACK_NS_MAX / 2 ? wait * 2 : BACK_NS_MAX;
+}
+
 /*
  * Set the time of the next import. There is no wait while the driver prepares
  * the import. There is one that doubles if resources are short, because each
@@ -278,10 +287,7 @@ static void back_wait(struct dev_peer *peer, int err)
 		hal_log(0, "waiting to import the page of interface "
 			"%u:%u: %s", peer->p.addr.board, peer->p.addr.iface,
 			strerror(-err));
-	peer->back_wait = peer->back_wait == 0 ? BACK_NS :
-			  peer->back_wait * 2;
-	if (peer->back_wait > BACK_NS_MAX)
-		peer->back_wait = BACK_NS_MAX;
+	peer->back_wait = longer(peer->back_wait);
 	peer->back_at = unm_now_ns() + peer->back_wait;
 }
 
@@ -427,19 +433,26 @@ void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 
 /* ---- Receive space ----------------------------------------------------- */
 
-bool dev_space_map(struct dev_peer *peer)
+/* Set the time of the next try to map the receive space. */
+static void space_wait(struct dev_peer *peer, int err)
+{
+	if (peer->space_wait == 0)
+		hal_log(0, "waiting to map the receive space of interface "
+			"%u:%u: %s", peer->p.addr.board, peer->p.addr.iface,
+			strerror(-err));
+	peer->space_wait = longer(peer->space_wait);
+	peer->space_at = unm_now_ns() + peer->space_wait;
+}
+
+/* Import the receive space that the peer has announced with this reference.
+ * Returns 0 or -errno. */
+static int import_space(struct dev_peer *peer, uint64_t ref)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
 	struct dev_link *link = dev_rlink(peer);
 	struct hal_kdev_import imp;
-	uint64_t ref;
 	int ret;
 
-	/* dev_space_ready() makes space_secret visible before space_ref, and
-	 * both before the packet that names data in the space. */
-	ref = atomic_load_explicit(&link->space_ref, memory_order_acquire);
-	if (ref == 0)
-		return true;
 	ret = import_soon(dif, ref, link->space_secret, &peer->rspace, &imp);
 	if (ret == 0 && (imp.owner != peer->identity ||
 			 imp.bytes < dif->i.caps->space_bytes ||
@@ -448,6 +461,30 @@ bool dev_space_map(struct dev_peer *peer)
 		dev_region_drop(&peer->rspace);
 		ret = -EPERM;
 	}
+	return ret;
+}
+
+bool dev_space_map(struct dev_peer *peer)
+{
+	bool last = peer->disconnected ||
+		    (peer->dying != 0 && dev_overdue(peer));
+	uint64_t ref;
+	int ret;
+
+	/* dev_space_ready() makes space_secret visible before space_ref, and
+	 * both before the packet that names data in the space. */
+	ref = atomic_load_explicit(&dev_rlink(peer)->space_ref,
+				   memory_order_acquire);
+	if (ref == 0)
+		return true;
+	if (!last && peer->space_at != 0 && unm_now_ns() < peer->space_at)
+		return false;
+	ret = import_space(peer, ref);
+	if (passes(ret) && !last) {
+		space_wait(peer, ret);
+		return false;
+	}
+	peer->space_at = 0;
 	if (ret != 0) {
 		hal_log(0, "cannot map the receive space of interface %u:%u: "
 			"%s", peer->p.addr.board, peer->p.addr.iface,
@@ -456,6 +493,7 @@ bool dev_space_map(struct dev_peer *peer)
 		return false;
 	}
 	peer->p.rx.space = peer->rspace.map.base;
+	dev_ring_show(peer);
 	return true;
 }
 

@@ -26,7 +26,9 @@ void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
 void dev_accept_back(struct dev_peer *peer);
 
 /* Map the receive space that the peer announced in its link page, if it did.
- * False: this failed and the peer was disconnected. */
+ * False: it is not mapped. If space_at is not 0 then, a shortage may pass: call
+ * it again, and hide the peer's packets until then. Else the peer was
+ * disconnected. */
 bool dev_space_map(struct dev_peer *peer);
 
 /* hal_ops.space_ready: allocate the receive space at the peer, if there is none

@@ -74,6 +74,8 @@ static void poll_peer(struct dev_peer *peer)
 {
 	if (peer->accept == DEV_ACCEPT_BACK)
 		dev_accept_back(peer);
+	if (peer->space_at != 0)
+		dev_space_map(peer);
 	if (peer->hello != DEV_HELLO_NONE && dev_lives(peer))
 		check_back(peer);
 	/* Relaxed: inbound_over() loads it again with acquire. */
@@ -134,6 +136,8 @@ static bool inbound_over(struct dev_peer *peer)
 
 	if (peer->accept == DEV_ACCEPT_NONE)
 		return true;
+	if (peer->space_at != 0 && !dev_space_map(peer) && peer->space_at != 0)
+		return false;
 	/* pairs with the release of end, by dev_link_end() */
 	end = atomic_load_explicit(&link->end, memory_order_acquire);
 	if (end == 0)
@@ -236,8 +240,10 @@ void dev_peer_free(struct hal_peer *hp)
 		return;		/* forked child: dev_if_close() frees it */
 	/* A receive space that was announced and not mapped has a hold of this
 	 * process; mapping it makes dev_peer_drop() drop that hold. */
-	if (peer->accept != DEV_ACCEPT_NONE && peer->rspace.mm == NULL)
+	if (peer->accept != DEV_ACCEPT_NONE && peer->rspace.mm == NULL) {
+		peer->space_at = 0;
 		dev_space_map(peer);
+	}
 	if (!peer->gone && (peer->disconnected || !hp->dead))
 		say_end(peer);
 	dev_peer_drop(peer);

@@ -66,7 +66,8 @@ static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 		return;
 	}
 	/* The packet may be the first to name data in the receive space. */
-	if (peer->rspace.mm == NULL && !dev_space_map(peer))
+	if (peer->rspace.mm == NULL && !dev_space_map(peer) &&
+	    peer->space_at == 0)
 		return;
 	dev_ring_push(peer, w);
 }

@@ -137,6 +137,12 @@ struct dev_peer {
 	uint32_t back_wait;		/* ns between these tries; 0: no try has
 					 * failed */
 	uint8_t accept;			/* enum dev_accept */
+	uint64_t space_at;		/* ns: next try to map rspace, which the
+					 * packets in hidden wait for; 0: none
+					 * has failed */
+	uint32_t space_wait;		/* ns between these tries */
+	uint32_t hidden;		/* packets that came last, and that
+					 * hal_rx_peek() does not find yet */
 	/* the end */
 	struct hal_rmem *rmems;		/* imports (hal_dev_mem.c) */
 	int dying;			/* status that HAL_EV_DEAD will have, a
