@@ -144,7 +144,7 @@ static void false_empty(uint64_t w[2])
 	if (w[0] != HAL_MIF_EMPTY || lie.empty[0] == 0)
 		return;
 	w[0] = lie.empty[turn++ % 2];
-	w[1] = w[0];
+	w[1] = lie.empty_second != 0 ? lie.empty_second : w[0];
 	if (lie.empty_for != 0 && --lie.empty_for == 0)
 		lie.empty[0] = 0;
 }

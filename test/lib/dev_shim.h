@@ -64,6 +64,8 @@ extern struct lie {
 					 * the identity reported instead */
 	uint64_t empty[2];		/* values that an empty mailbox reads
 					 * as, alternating */
+	uint64_t empty_second;		/* second half of these; 0: as the
+					 * first */
 	unsigned empty_for;		/* reads for which empty[] is used; 0:
 					 * all reads */
 	void (*first_read)(void);	/* called once, before the next read of

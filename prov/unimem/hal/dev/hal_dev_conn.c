@@ -411,7 +411,7 @@ static enum dev_answer open_in(struct dev_if *dif,
 	return DEV_ANSWER_NONE;
 }
 
-void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
+bool dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 {
 	struct dev_region link = { 0 };
 	struct hal_kdev_import imp;
@@ -419,7 +419,7 @@ void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 
 	if (w[1] != dif->i.addr.nonce) {
 		dif->stats.unknown++;	/* for a previous holder */
-		return;
+		return false;
 	}
 	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
 	if (map_link(dif, w, &link, &imp) == 0) {
@@ -429,6 +429,7 @@ void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	}
 	if (no != DEV_ANSWER_NONE)
 		answer_no(dif, w[2], no);
+	return no == DEV_ANSWER_NONE;
 }
 
 /* ---- Receive space ----------------------------------------------------- */

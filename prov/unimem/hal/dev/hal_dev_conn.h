@@ -18,8 +18,8 @@ int dev_connect(struct hal_if *hif, const struct hal_addr *to,
 		struct hal_peer **hp);
 
 /* A HELLO packet was read from the mailbox: open the inbound half, or answer
- * that it is refused. */
-void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
+ * that it is refused. True: it is open. */
+bool dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
 
 /* Continue to accept a peer in state DEV_ACCEPT_BACK: map its back page, answer
  * WELCOME and report HAL_EV_INBOUND. Call it again while the state lasts. */

@@ -274,8 +274,8 @@ struct dev_if {
 					 * returns, as learnt */
 	uint32_t invalid_run;		/* words read in a row that neither
 					 * begin a packet nor equal empty */
-	uint64_t unknown_run;		/* packets in a row from no connected
-					 * peer */
+	uint64_t idle_run;		/* packets in a row that changed
+					 * nothing, in full batches */
 	bool mbox_logged;			/* logged one of these two */
 	struct unm_list backlog;	/* dev_peer.waiting of peers with
 					 * packets that wait */
