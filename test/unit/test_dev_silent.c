@@ -442,17 +442,27 @@ static void echo_may_still_arrive(void **state)
 	unpair(&p);
 }
 
-/* An illegal echo is not transmitted, so that it proves nothing. */
+/* An illegal echo is not transmitted, so that it proves nothing. The line names
+ * the register that is wrong. */
 static void echo_is_illegal(void **state)
 {
-	struct pair p = pair_with_echo_due("world=128,fifo=64");
-	uint64_t echoes = dev_if(p.a)->echo_number;
+	static const char *const sims[] = {
+		"world=128,fifo=64", "world=135,fifo=64,illegal=0",
+	};
 
-	base_dest_is_wrong(p.a);
-	assert_true(until(&p, p.dead_a == -FI_EIO));
-	assert_int_equal(dev_if(p.a)->echo_number, echoes + 1);
-	assert_non_null(strstr(said, "transmits nothing"));
-	unpair(&p);
+	for (int i = 0; i < 2; i++) {
+		struct pair p = pair_with_echo_due(sims[i]);
+		uint64_t echoes = dev_if(p.a)->echo_number;
+
+		base_dest_is_wrong(p.a);
+		assert_true(until(&p, p.dead_a == -FI_EIO));
+		assert_int_equal(dev_if(p.a)->echo_number, echoes + 1);
+		assert_non_null(strstr(said, "transmits nothing"));
+		assert_non_null(strstr(said, "BASE_DEST"));
+		assert_null(strstr(said, "PID_CONF"));
+		unpair(&p);
+		close_hal();
+	}
 }
 
 /* An echo without an answer: the packetizer is cleared, and no peer is to

@@ -263,6 +263,7 @@ struct dev_if {
 	uint8_t echo;			/* enum dev_echo */
 	uint64_t echo_at;		/* ns: when the echo is due, or once it
 					 * is sent, overdue; 0: not set */
+	bool echo_illegal;		/* the last echo ended with ILLEGAL */
 	uint8_t echoes_stuck;		/* echoes in a row without an answer
 					 * that did not arrive */
 	bool echo_logged;		/* logged that an echo has no answer */
