@@ -532,6 +532,52 @@ static void space_waits(void **state)
 	}
 }
 
+/* An import succeeds and its mapping fails, or the driver prepares it for long,
+ * while the sender ends. Its hold is the one that ALLOC gave: the memory and the
+ * packets are lost without it. */
+static void space_keeps_its_hold(void **state)
+{
+	for (int prepares = 0; prepares < 2; prepares++) {
+		struct pair p = pair_without_space(0, 0);
+
+		if (prepares)
+			lie.prepares = 2000;
+		else
+			lie.map_after = 0;
+		assert_true(until(&p, lines == 1));
+		assert_non_null(strstr(said, "waiting to map"));
+		hal_if_close(p.a);
+		p.a = NULL;
+		for (int i = 0; i < 100; i++)
+			step(&p);
+		be_honest();
+		assert_true(until(&p, p.dead_b != 0));
+		for (uint64_t w = 1; w < 4; w++)
+			assert_true(next_is(p.ba, w));
+		assert_string_equal((char *)p.ba->rx.space + 8, "data");
+		assert_int_equal(p.dead_b, -FI_ESHUTDOWN);
+		unpair(&p);
+		close_hal();
+	}
+	assert_int_equal(bad_drops, 0);
+}
+
+/* A peer is freed whose receive space is held and not mapped: nothing of it
+ * stays. */
+static void space_hold_is_dropped(void **state)
+{
+	struct pair p = pair_without_space(0, 0);
+
+	lie.map_after = 0;
+	assert_true(until(&p, lines == 1));
+	hal_peer_free(p.ba);
+	p.ba = NULL;
+	assert_int_equal(holds(p.b), 0);
+	assert_int_equal(bad_drops, 0);
+	be_honest();
+	unpair(&p);
+}
+
 /* The peer ends meanwhile: its packets wait for half a second more. */
 static void space_waits_for_the_end(void **state)
 {
@@ -780,6 +826,8 @@ UNIT_MAIN(
 	DEV_TEST(accept_makes_room),
 	DEV_TEST(accept_waits),
 	DEV_TEST(space_waits),
+	DEV_TEST(space_keeps_its_hold),
+	DEV_TEST(space_hold_is_dropped),
 	DEV_TEST(space_waits_for_the_end),
 	DEV_TEST(accept_gives_up),
 	DEV_TEST(accept_finds_no_room),

@@ -164,7 +164,8 @@ int dev_connect(struct hal_if *hif, const struct hal_addr *to,
 /* ---- Accepting --------------------------------------------------------- */
 
 /* Import a region, and wait while the driver prepares it, for a bounded number
- * of calls. Returns 0 or -errno. */
+ * of calls. Returns 0, or -errno: the region may then have a hold, as after
+ * dev_region_import(). */
 static int import_soon(struct dev_if *dif, uint64_t ref, uint64_t secret,
 		       struct dev_region *region, struct hal_kdev_import *imp)
 {
@@ -172,8 +173,6 @@ static int import_soon(struct dev_if *dif, uint64_t ref, uint64_t secret,
 
 	for (int i = 0; i < IMPORT_TRIES && ret == -EAGAIN; i++)
 		ret = dev_region_import(dif->mm, ref, secret, region, imp);
-	if (ret != 0)
-		dev_region_abandon(dif->mm, region);
 	return ret;
 }
 
@@ -184,8 +183,10 @@ static void answer_no(struct dev_if *dif, uint64_t back, uint64_t answer)
 	struct dev_region region = { 0 };
 	struct hal_kdev_import imp;
 
-	if (import_soon(dif, back, dif->i.addr.nonce, &region, &imp) != 0)
+	if (import_soon(dif, back, dif->i.addr.nonce, &region, &imp) != 0) {
+		dev_region_abandon(dif->mm, &region);
 		return;
+	}
 	if (imp.bytes >= DEV_PAGE) {
 		dif->io->store(&region.map, offsetof(struct dev_back, answer),
 			       &answer, sizeof(answer));
@@ -204,8 +205,10 @@ static int map_link(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS],
 	int ret;
 
 	ret = import_soon(dif, ref, dif->i.addr.nonce, link, imp);
-	if (ret != 0)
+	if (ret != 0) {
+		dev_region_abandon(dif->mm, link);
 		return ret;
+	}
 	if (imp->bytes >= DEV_PAGE && link->map.base != NULL &&
 	    hal_gaddr_board(ref) == dif->i.addr.board &&
 	    imp->owner == (w[0] & HAL_HEAD_ID_MASK) &&
@@ -446,7 +449,7 @@ static void space_wait(struct dev_peer *peer, int err)
 }
 
 /* Import the receive space that the peer has announced with this reference.
- * Returns 0 or -errno. */
+ * Returns 0 or -errno; rspace may then have a hold. */
 static int import_space(struct dev_peer *peer, uint64_t ref)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -457,7 +460,8 @@ static int import_space(struct dev_peer *peer, uint64_t ref)
 	ret = import_soon(dif, ref, link->space_secret, &peer->rspace, &imp);
 	if (ret == 0 && (imp.owner != peer->identity ||
 			 imp.bytes < dif->i.caps->space_bytes ||
-			 hal_gaddr_board(ref) != dif->i.addr.board ||
+			 hal_gaddr_board(peer->rspace.ref) !=
+			 dif->i.addr.board ||
 			 peer->rspace.map.base == NULL)) {
 		dev_region_drop(&peer->rspace);
 		ret = -EPERM;
