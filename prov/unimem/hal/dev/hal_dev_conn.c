@@ -494,7 +494,7 @@ bool dev_space_map(struct dev_peer *peer)
 		hal_log(0, "cannot map the receive space of interface %u:%u: "
 			"%s", peer->p.addr.board, peer->p.addr.iface,
 			strerror(-ret));
-		dev_disconnect(peer);
+		dev_disconnect_lossy(peer);
 		return false;
 	}
 	peer->p.rx.space = peer->rspace.map.base;

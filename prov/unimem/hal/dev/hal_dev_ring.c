@@ -56,7 +56,7 @@ void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS])
 	if (peer->came - rx->next > rx->mask) {
 		hal_log(0, "interface %u:%u sent more than was released to it: "
 			"dropped", peer->p.addr.board, peer->p.addr.iface);
-		dev_disconnect(peer);
+		dev_disconnect_lossy(peer);
 		return;
 	}
 	memcpy(cell->payload, &w[1], 8 * (HAL_PKT_WORDS - 1));

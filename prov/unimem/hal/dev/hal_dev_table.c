@@ -35,6 +35,12 @@ void dev_disconnect(struct dev_peer *peer)
 	dev_mark_dying(peer, -FI_EIO);
 }
 
+void dev_disconnect_lossy(struct dev_peer *peer)
+{
+	dev_disconnect(peer);
+	peer->dying = -FI_EIO;
+}
+
 void dev_disconnect_all(struct dev_if *dif)
 {
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
