@@ -606,6 +606,43 @@ static void space_waits_for_the_end(void **state)
 	}
 }
 
+/* The first packet that names data in receive space is refused, and its sender
+ * closes: the space is mapped before the packets of the link page are shown. */
+static void space_of_last_packets(void **state)
+{
+	for (int shortage = 0; shortage < 2; shortage++) {
+		struct pair p, q = { 0 };
+
+		lie.sim = "world=94,fifo=8,depth=16";
+		p = pair();
+		q.b = p.b;
+		assert_int_equal(hal_if_open(hal, 0, &q.a), 0);
+		assert_true(until(&q, hal_connect(q.a, &p.b->addr, &q.ab) ==
+				  0));
+		assert_true(until(&q, q.ba != NULL));
+		for (uint64_t i = 0; i < 4; i++)	/* the mailbox is full */
+			assert_int_equal(send_word(q.ab, i), 0);
+		assert_int_equal(hal_space_ready(p.ab, 64), 0);
+		hal_space_write(p.ab, 8, "data", 5);
+		hal_space_barrier(p.ab);
+		for (uint64_t w = 1; w < 4; w++)
+			assert_int_equal(send_word(p.ab, w), 0);
+		hal_if_close(p.a);
+		p.a = NULL;
+		fail_ioctl(HAL_KDEV_IO_IMPORT, 0, shortage * 4, -ENOMEM);
+		assert_true(until(&p, p.dead_b != 0));
+		assert_int_equal(p.dead_b, -FI_ESHUTDOWN);
+		assert_non_null(p.ba->rx.space);
+		assert_string_equal((char *)p.ba->rx.space + 8, "data");
+		for (uint64_t w = 1; w < 4; w++)
+			assert_true(next_is(p.ba, w));
+		hal_if_close(q.a);
+		unpair(&p);
+		be_honest();
+		close_hal();
+	}
+}
+
 /* A permanent error of the driver ends the attempt. */
 static void accept_gives_up(void **state)
 {
@@ -830,6 +867,7 @@ UNIT_MAIN(
 	DEV_TEST(space_keeps_its_hold),
 	DEV_TEST(space_hold_is_dropped),
 	DEV_TEST(space_waits_for_the_end),
+	DEV_TEST(space_of_last_packets),
 	DEV_TEST(accept_gives_up),
 	DEV_TEST(accept_finds_no_room),
 	DEV_TEST(accept_checks_pages),

@@ -136,8 +136,8 @@ static bool inbound_over(struct dev_peer *peer)
 
 	if (peer->accept == DEV_ACCEPT_NONE)
 		return true;
-	if (peer->space_at != 0 && !dev_space_map(peer) && peer->space_at != 0)
-		return false;
+	if (peer->space_at != 0 && !dev_space_map(peer))
+		return peer->space_at == 0;	/* disconnected */
 	/* pairs with the release of end, by dev_link_end() */
 	end = atomic_load_explicit(&link->end, memory_order_acquire);
 	if (end == 0)
@@ -148,6 +148,10 @@ static bool inbound_over(struct dev_peer *peer)
 	if (peer->came != last)
 		return dev_silent(peer) || dev_overdue(peer) ||
 		       (int64_t)(peer->came - last) > 0;
+	/* The first packet that names data in the space may be among these. */
+	if (peer->came != end && peer->rspace.mm == NULL &&
+	    !dev_space_map(peer))
+		return peer->space_at == 0;
 	while (peer->came != end) {
 		uint64_t at = peer->came - last, before = peer->came;
 		struct dev_pkt pkt = link->words[at];
