@@ -3,6 +3,8 @@
  * test_dev_peer.c - the device backend and its peers: peers that send or store
  * false values, peers that refuse, peers that end.
  */
+#include <sys/timerfd.h>
+
 #include "hal/dev/hal_dev_pif.h"
 #include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"
@@ -562,19 +564,64 @@ static void space_keeps_its_hold(void **state)
 	assert_int_equal(bad_drops, 0);
 }
 
-/* A peer is freed whose receive space is held and not mapped: nothing of it
- * stays. */
+/* A peer is freed whose receive space is not mapped, before and after the first
+ * try: nothing of it stays, and no line says that it waits. */
 static void space_hold_is_dropped(void **state)
 {
-	struct pair p = pair_without_space(0, 0);
+	for (unsigned tried = 0; tried < 2; tried++) {
+		struct pair p = pair_without_space(0, 0);
 
-	lie.map_after = 0;
+		lie.map_after = 0;
+		assert_true(until(&p, lines == tried));
+		hal_peer_free(p.ba);
+		p.ba = NULL;
+		assert_int_equal(lines, tried);
+		assert_int_equal(holds(p.b), 0);
+		assert_int_equal(bad_drops, 0);
+		be_honest();
+		unpair(&p);
+		close_hal();
+	}
+}
+
+/* A process that sleeps tries again to map the space at the short interval. */
+static void space_is_tried_asleep(void **state)
+{
+	struct pair p = pair_without_space(-ENOMEM, 1 << 30);
+	struct itimerspec tick;
+
 	assert_true(until(&p, lines == 1));
-	hal_peer_free(p.ba);
-	p.ba = NULL;
-	assert_int_equal(holds(p.b), 0);
-	assert_int_equal(bad_drops, 0);
+	assert_true(until(&p, hal_if_arm(p.b) == 0));
+	assert_int_equal(timerfd_gettime(dev_if(p.b)->timer_fd, &tick), 0);
+	assert_in_range(tick.it_value.tv_nsec, 1, 1000000);
+	hal_if_disarm(p.b);
 	be_honest();
+	unpair(&p);
+}
+
+/* Unused routes are dropped for receive space. */
+static void space_makes_room(void **state)
+{
+	struct hal_rmem *rmem = NULL;
+	struct pair p = pair();
+	struct hal_mem *mem;
+	struct hal_key key;
+	void *addr;
+
+	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &mem, &addr), 0);
+	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
+	assert_true(until(&p, hal_mem_import(p.ba, &key, &rmem) == 0));
+	hal_mem_release(p.ba, rmem);
+	assert_non_null(dev_peer(p.ba)->rmems);
+	assert_int_equal(hal_space_ready(p.ab, 64), 0);
+	assert_int_equal(send_word(p.ab, 1), 0);
+	fail_ioctl(HAL_KDEV_IO_IMPORT, 0, 1, -ENOSPC);
+	lines = 0;
+	assert_true(until(&p, next_is(p.ba, 1)));
+	assert_int_equal(lines, 0);
+	assert_null(dev_peer(p.ba)->rmems);
+	be_honest();
+	hal_mem_free(hal, mem);
 	unpair(&p);
 }
 
@@ -866,6 +913,8 @@ UNIT_MAIN(
 	DEV_TEST(space_waits),
 	DEV_TEST(space_keeps_its_hold),
 	DEV_TEST(space_hold_is_dropped),
+	DEV_TEST(space_is_tried_asleep),
+	DEV_TEST(space_makes_room),
 	DEV_TEST(space_waits_for_the_end),
 	DEV_TEST(space_of_last_packets),
 	DEV_TEST(accept_gives_up),

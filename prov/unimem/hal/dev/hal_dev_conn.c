@@ -458,6 +458,11 @@ static int import_space(struct dev_peer *peer, uint64_t ref)
 	int ret;
 
 	ret = import_soon(dif, ref, link->space_secret, &peer->rspace, &imp);
+	if (ret == -ENOSPC) {
+		dev_imports_trim(dif);
+		ret = import_soon(dif, ref, link->space_secret, &peer->rspace,
+				  &imp);
+	}
 	if (ret == 0 && (imp.owner != peer->identity ||
 			 imp.bytes < dif->i.caps->space_bytes ||
 			 hal_gaddr_board(peer->rspace.ref) !=
@@ -500,6 +505,17 @@ bool dev_space_map(struct dev_peer *peer)
 	peer->p.rx.space = peer->rspace.map.base;
 	dev_ring_show(peer);
 	return true;
+}
+
+void dev_space_take(struct dev_peer *peer)
+{
+	/* pairs with dev_space_ready(), as in dev_space_map() */
+	uint64_t ref = atomic_load_explicit(&dev_rlink(peer)->space_ref,
+					    memory_order_acquire);
+
+	/* dev_peer_forget() drops the hold, mapped or not */
+	if (ref != 0)
+		import_space(peer, ref);
 }
 
 int dev_space_ready(struct hal_peer *hp, uint32_t bytes)

@@ -31,6 +31,10 @@ void dev_accept_back(struct dev_peer *peer);
  * disconnected. */
 bool dev_space_map(struct dev_peer *peer);
 
+/* Get the hold on receive space that the peer has announced and that is not
+ * mapped, so that dev_peer_drop() drops it. The inbound half is open. */
+void dev_space_take(struct dev_peer *peer);
+
 /* hal_ops.space_ready: allocate the receive space at the peer, if there is none
  * and bytes is not 0. Returns 0, also for a peer that has ended (stores to it
  * are discarded), or a negative error: there is no memory. */

@@ -243,11 +243,9 @@ void dev_peer_free(struct hal_peer *hp)
 	if (dev_if(hp->hif)->pid != getpid())
 		return;		/* forked child: dev_if_close() frees it */
 	/* A receive space that was announced and not mapped has a hold of this
-	 * process; mapping it makes dev_peer_drop() drop that hold. */
-	if (peer->accept != DEV_ACCEPT_NONE && peer->rspace.mm == NULL) {
-		peer->space_at = 0;
-		dev_space_map(peer);
-	}
+	 * process, which dev_peer_drop() drops once it is known. */
+	if (peer->accept != DEV_ACCEPT_NONE && peer->rspace.mm == NULL)
+		dev_space_take(peer);
 	if (!peer->gone && (peer->disconnected || !hp->dead))
 		say_end(peer);
 	dev_peer_drop(peer);
