@@ -176,6 +176,20 @@ static int import_soon(struct dev_if *dif, uint64_t ref, uint64_t secret,
 	return ret;
 }
 
+/* Does the interface that allocated the region live, as the table of its board
+ * says? It is on the board of the region, as a back page is. */
+static bool owner_lives(struct dev_if *dif, uint64_t ref,
+			const struct hal_kdev_import *imp)
+{
+	uint32_t board = hal_gaddr_board(ref), iface = hal_id_if(imp->owner);
+	struct hal_kdev_entry e;
+
+	return board == hal_id_board(imp->owner) &&
+	       board < dif->i.caps->boards && iface < HAL_REG_IFS &&
+	       dev_holder(dif, board, iface, &e) == 0 &&
+	       e.nonce == imp->owner_nonce;
+}
+
 /* Answer the sender of a HELLO that it is refused. Errors are ignored: the
  * sender then waits until it notices the end of this interface. */
 static void answer_no(struct dev_if *dif, uint64_t back, uint64_t answer)
@@ -187,7 +201,7 @@ static void answer_no(struct dev_if *dif, uint64_t back, uint64_t answer)
 		dev_region_abandon(dif->mm, &region);
 		return;
 	}
-	if (imp.bytes >= DEV_PAGE) {
+	if (imp.bytes >= DEV_PAGE && owner_lives(dif, back, &imp)) {
 		dif->io->store(&region.map, offsetof(struct dev_back, answer),
 			       &answer, sizeof(answer));
 		/* There is no peer object that an error could end. */

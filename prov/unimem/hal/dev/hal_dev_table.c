@@ -161,10 +161,14 @@ static void board_lost(struct dev_if *dif, uint32_t board)
 int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
+	int holds;
 
 	if (peer->gone)
 		return -FI_ECONNRESET;
-	if (dev_holds(peer) == 0) {
+	holds = dev_holds(peer);
+	if (holds < 0)
+		return holds;	/* its board may be dead: read nothing back */
+	if (holds == 0) {
 		/* The peer may have sent packets before its entry was
 		 * cleared. Order the next read of the mailbox after the
 		 * load of the entry. */
