@@ -166,6 +166,7 @@ UNIT_TESTS = \
 	test/unit/test_dev_refused \
 	test/unit/test_dev_route \
 	test/unit/test_dev_silent \
+	test/unit/test_dev_space \
 	test/unit/test_dev_table \
 	test/unit/test_dma_fail \
 	test/unit/test_eq \
@@ -381,6 +382,7 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_connect_crowd \
 	test/unit/test_dev_hello \
 	test/unit/test_dev_peer \
+	test/unit/test_dev_space \
 	test/unit/test_direct \
 	test/unit/test_forged \
 	test/unit/test_garbage \

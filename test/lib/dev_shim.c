@@ -71,13 +71,36 @@ static void false_import(struct hal_kdev_import *imp)
 		lie.import(imp);
 }
 
+/* IMPORT. While lie.prepares is set, the import that the model has finished is
+ * not finished for the caller. */
+static int shim_import(struct hal_mmio *mm, struct hal_kdev_import *imp)
+{
+	static struct hal_kdev_import finished;	/* hold 0: none */
+	int ret = 0;
+
+	if (finished.hold == 0 || imp->hold != finished.hold) {
+		ret = hal_sim_mmio_ops.ioctl(mm, HAL_KDEV_IO_IMPORT, imp);
+		if (ret != 0 || lie.prepares == 0)
+			return ret;
+		finished = *imp;
+	}
+	if (lie.prepares != 0) {
+		lie.prepares--;
+		return -EAGAIN;
+	}
+	*imp = finished;
+	finished.hold = 0;
+	return 0;
+}
+
 static int shim_ioctl(struct hal_mmio *mm, unsigned long cmd, void *arg)
 {
 	int ret;
 
 	if (cmd == lie.cmd && lie.skip-- <= 0 && lie.times-- > 0)
 		return lie.ret;
-	ret = hal_sim_mmio_ops.ioctl(mm, cmd, arg);
+	ret = cmd == HAL_KDEV_IO_IMPORT ? shim_import(mm, arg) :
+	      hal_sim_mmio_ops.ioctl(mm, cmd, arg);
 	if (cmd == HAL_KDEV_IO_INFO && ret == 0)
 		false_info(arg);
 	if (cmd == HAL_KDEV_IO_IMPORT && ret == 0)
@@ -144,7 +167,7 @@ static void false_empty(uint64_t w[2])
 	if (w[0] != HAL_MIF_EMPTY || lie.empty[0] == 0)
 		return;
 	w[0] = lie.empty[turn++ % 2];
-	w[1] = w[0];
+	w[1] = lie.empty_second != 0 ? lie.empty_second : w[0];
 	if (lie.empty_for != 0 && --lie.empty_for == 0)
 		lie.empty[0] = 0;
 }

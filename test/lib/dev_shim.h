@@ -48,6 +48,8 @@ extern struct lie {
 					 * of the driver; flags are removed */
 	void (*spoil)(struct hal_kdev_info *info);	/* changes the info */
 	void (*import)(struct hal_kdev_import *imp);	/* changes an import */
+	int prepares;			/* answers -EAGAIN, with a hold, to an
+					 * import that has begun */
 	struct hal_platform platform;	/* boards and space_bytes that probe()
 					 * reports */
 	uint32_t btt_bits;		/* width of the engine's length field */
@@ -64,6 +66,8 @@ extern struct lie {
 					 * the identity reported instead */
 	uint64_t empty[2];		/* values that an empty mailbox reads
 					 * as, alternating */
+	uint64_t empty_second;		/* second half of these; 0: as the
+					 * first */
 	unsigned empty_for;		/* reads for which empty[] is used; 0:
 					 * all reads */
 	void (*first_read)(void);	/* called once, before the next read of

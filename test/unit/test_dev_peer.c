@@ -433,6 +433,35 @@ static void end_is_ordered(void **state)
 	unpair(&p);
 }
 
+/* The table is read before each read-back, and nothing is read back if the
+ * table cannot be mapped (hal.md 12, dead boards). */
+static void read_backs_ask_the_table(void **state)
+{
+	struct pair p = pair();
+	struct dev_if *dif = dev_if(p.b);
+	uint64_t came = dif->stats.came;
+	struct hal_mmio_map table;
+
+	/* a HELLO of another version, which is refused */
+	packet(&p, hal_head(DEV_PKT_HELLO, 4), p.b->addr.nonce,
+	       dev_peer(p.ab)->back.ref, dev_peer(p.ab)->link.ref);
+	lie.note = true;
+	for (double end = now() + 5; dif->stats.came == came && now() < end;)
+		hal_if_pump(p.b);
+	assert_non_null(strstr(order, "lmlsn"));
+	order[0] = '\0';
+	table = dif->tables[0];
+	dif->tables[0].mm = NULL;
+	lie.map_after = 0;
+	assert_int_equal(hal_rx_back_sync(p.ba, 1, 1), -FI_EAGAIN);
+	assert_null(strchr(order, 'n'));
+	lie.note = false;
+	be_honest();
+	dif->tables[0] = table;
+	assert_int_equal(hal_rx_back_sync(p.ba, 1, 1), 0);
+	unpair(&p);
+}
+
 /* ---- Accepting --------------------------------------------------------- */
 
 /* Unused routes are dropped for the page of a new peer. */
@@ -702,6 +731,7 @@ UNIT_MAIN(
 	DEV_TEST(accesses_are_ordered),
 	DEV_TEST(back_words_are_read_back),
 	DEV_TEST(end_is_ordered),
+	DEV_TEST(read_backs_ask_the_table),
 	DEV_TEST(accept_makes_room),
 	DEV_TEST(accept_waits),
 	DEV_TEST(accept_gives_up),

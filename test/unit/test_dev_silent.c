@@ -442,17 +442,27 @@ static void echo_may_still_arrive(void **state)
 	unpair(&p);
 }
 
-/* An illegal echo is not transmitted, so that it proves nothing. */
+/* An illegal echo is not transmitted, so that it proves nothing. The line names
+ * the register that is wrong. */
 static void echo_is_illegal(void **state)
 {
-	struct pair p = pair_with_echo_due("world=128,fifo=64");
-	uint64_t echoes = dev_if(p.a)->echo_number;
+	static const char *const sims[] = {
+		"world=128,fifo=64", "world=135,fifo=64,illegal=0",
+	};
 
-	base_dest_is_wrong(p.a);
-	assert_true(until(&p, p.dead_a == -FI_EIO));
-	assert_int_equal(dev_if(p.a)->echo_number, echoes + 1);
-	assert_non_null(strstr(said, "transmits nothing"));
-	unpair(&p);
+	for (int i = 0; i < 2; i++) {
+		struct pair p = pair_with_echo_due(sims[i]);
+		uint64_t echoes = dev_if(p.a)->echo_number;
+
+		base_dest_is_wrong(p.a);
+		assert_true(until(&p, p.dead_a == -FI_EIO));
+		assert_int_equal(dev_if(p.a)->echo_number, echoes + 1);
+		assert_non_null(strstr(said, "transmits nothing"));
+		assert_non_null(strstr(said, "BASE_DEST"));
+		assert_null(strstr(said, "PID_CONF"));
+		unpair(&p);
+		close_hal();
+	}
 }
 
 /* An echo without an answer: the packetizer is cleared, and no peer is to
@@ -648,27 +658,47 @@ static void empty_no_more(void **state)
 	unpair(&p);
 }
 
-/* A read that does not dequeue returns the same packet of an unknown sender for
- * ever. */
-static void same_packet_without_end(void **state)
+#define ECHO	7			/* number of the last echo of a */
+
+/* A read that does not dequeue returns the same first half of a packet for
+ * ever: one line for each interface, and nothing ends. */
+static void packet_without_end(uint64_t head, uint64_t second)
 {
 	struct pair p;
 
 	lie.sim = "world=111";
 	p = pair();
 	lines = 0;
-	lie.empty[0] = lie.empty[1] = hal_head(1, 0) | hal_id(1, 63, 9);
-	assert_true(until(&p, lines != 0));
+	dev_if(p.a)->echo_number = ECHO;
+	lie.empty[0] = lie.empty[1] = head == 0 ?
+		hal_head(DEV_PKT_ECHO, 0) | dev_if(p.a)->identity : head;
+	lie.empty_second = second == HAL_ADDR_ANY ? p.a->addr.nonce : second;
+	assert_true(until(&p, lines == 2));
 	assert_non_null(strstr(said, "does a read dequeue"));
 	for (int i = 0; i < 20000; i++)
 		step(&p);
 	assert_int_equal(lines, 2);
 	assert_int_equal(p.dead_a, 0);
 	be_honest();
-	/* few packets of unknown senders are no error */
+	/* few packets that change nothing are no error */
 	assert_int_equal(send_word(p.ab, 1), 0);
 	assert_true(until(&p, next_is(p.ba, 1)));
+	assert_int_equal(dev_if(p.a)->idle_run, 0);
 	unpair(&p);
+	close_hal();
+}
+
+static void same_packet_without_end(void **state)
+{
+	uint64_t id = hal_id(1, 63, 9);
+
+	packet_without_end(hal_head(1, 0) | id, 0);
+	packet_without_end(hal_head(DEV_PKT_HELLO, 0) | id, 1);
+	packet_without_end(hal_head(DEV_PKT_HELLO, 0) | id, HAL_ADDR_ANY);
+	packet_without_end(hal_head(DEV_PKT_WAKE, 0) | id, 0);
+	packet_without_end(0, ECHO);		/* came before, at a */
+	packet_without_end(0, ECHO + 1);
+	packet_without_end(hal_head(HAL_PKT_RESERVED + 5, 0) | id, 0);
 }
 
 UNIT_MAIN(

@@ -27,7 +27,8 @@
 
 #define IMPORT_TRIES	1000	/* of an import that is waited for */
 #define BACK_NS		1000000u	/* ns: first wait between imports of a
-					 * back page; doubled each time */
+					 * back page, or of receive space;
+					 * doubled each time */
 #define BACK_NS_MAX	64000000u	/* ns: longest wait */
 
 /* ---- Connecting -------------------------------------------------------- */
@@ -163,7 +164,8 @@ int dev_connect(struct hal_if *hif, const struct hal_addr *to,
 /* ---- Accepting --------------------------------------------------------- */
 
 /* Import a region, and wait while the driver prepares it, for a bounded number
- * of calls. Returns 0 or -errno. */
+ * of calls. Returns 0, or -errno: the region may then have a hold, as after
+ * dev_region_import(). */
 static int import_soon(struct dev_if *dif, uint64_t ref, uint64_t secret,
 		       struct dev_region *region, struct hal_kdev_import *imp)
 {
@@ -171,9 +173,21 @@ static int import_soon(struct dev_if *dif, uint64_t ref, uint64_t secret,
 
 	for (int i = 0; i < IMPORT_TRIES && ret == -EAGAIN; i++)
 		ret = dev_region_import(dif->mm, ref, secret, region, imp);
-	if (ret != 0)
-		dev_region_abandon(dif->mm, region);
 	return ret;
+}
+
+/* Does the interface that allocated the region live, as the table of its board
+ * says? It is on the board of the region, as a back page is. */
+static bool owner_lives(struct dev_if *dif, uint64_t ref,
+			const struct hal_kdev_import *imp)
+{
+	uint32_t board = hal_gaddr_board(ref), iface = hal_id_if(imp->owner);
+	struct hal_kdev_entry e;
+
+	return board == hal_id_board(imp->owner) &&
+	       board < dif->i.caps->boards && iface < HAL_REG_IFS &&
+	       dev_holder(dif, board, iface, &e) == 0 &&
+	       e.nonce == imp->owner_nonce;
 }
 
 /* Answer the sender of a HELLO that it is refused. Errors are ignored: the
@@ -183,9 +197,11 @@ static void answer_no(struct dev_if *dif, uint64_t back, uint64_t answer)
 	struct dev_region region = { 0 };
 	struct hal_kdev_import imp;
 
-	if (import_soon(dif, back, dif->i.addr.nonce, &region, &imp) != 0)
+	if (import_soon(dif, back, dif->i.addr.nonce, &region, &imp) != 0) {
+		dev_region_abandon(dif->mm, &region);
 		return;
-	if (imp.bytes >= DEV_PAGE) {
+	}
+	if (imp.bytes >= DEV_PAGE && owner_lives(dif, back, &imp)) {
 		dif->io->store(&region.map, offsetof(struct dev_back, answer),
 			       &answer, sizeof(answer));
 		/* There is no peer object that an error could end. */
@@ -203,8 +219,10 @@ static int map_link(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS],
 	int ret;
 
 	ret = import_soon(dif, ref, dif->i.addr.nonce, link, imp);
-	if (ret != 0)
+	if (ret != 0) {
+		dev_region_abandon(dif->mm, link);
 		return ret;
+	}
 	if (imp->bytes >= DEV_PAGE && link->map.base != NULL &&
 	    hal_gaddr_board(ref) == dif->i.addr.board &&
 	    imp->owner == (w[0] & HAL_HEAD_ID_MASK) &&
@@ -265,6 +283,14 @@ static int import_back(struct dev_peer *peer)
 	return ret;
 }
 
+/* The wait that follows a wait of so many ns; 0: the first one. */
+static uint32_t longer(uint32_t wait)
+{
+	if (wait == 0)
+		return BACK_NS;
+	return wait < BACK_NS_MAX / 2 ? wait * 2 : BACK_NS_MAX;
+}
+
 /*
  * Set the time of the next import. There is no wait while the driver prepares
  * the import. There is one that doubles if resources are short, because each
@@ -278,10 +304,7 @@ static void back_wait(struct dev_peer *peer, int err)
 		hal_log(0, "waiting to import the page of interface "
 			"%u:%u: %s", peer->p.addr.board, peer->p.addr.iface,
 			strerror(-err));
-	peer->back_wait = peer->back_wait == 0 ? BACK_NS :
-			  peer->back_wait * 2;
-	if (peer->back_wait > BACK_NS_MAX)
-		peer->back_wait = BACK_NS_MAX;
+	peer->back_wait = longer(peer->back_wait);
 	peer->back_at = unm_now_ns() + peer->back_wait;
 }
 
@@ -405,7 +428,7 @@ static enum dev_answer open_in(struct dev_if *dif,
 	return DEV_ANSWER_NONE;
 }
 
-void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
+bool dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 {
 	struct dev_region link = { 0 };
 	struct hal_kdev_import imp;
@@ -413,7 +436,7 @@ void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 
 	if (w[1] != dif->i.addr.nonce) {
 		dif->stats.unknown++;	/* for a previous holder */
-		return;
+		return false;
 	}
 	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
 	if (map_link(dif, w, &link, &imp) == 0) {
@@ -423,40 +446,90 @@ void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	}
 	if (no != DEV_ANSWER_NONE)
 		answer_no(dif, w[2], no);
+	return no == DEV_ANSWER_NONE;
 }
 
 /* ---- Receive space ----------------------------------------------------- */
 
-bool dev_space_map(struct dev_peer *peer)
+/* Set the time of the next try to map the receive space. */
+static void space_wait(struct dev_peer *peer, int err)
+{
+	if (peer->space_wait == 0)
+		hal_log(0, "waiting to map the receive space of interface "
+			"%u:%u: %s", peer->p.addr.board, peer->p.addr.iface,
+			strerror(-err));
+	peer->space_wait = longer(peer->space_wait);
+	peer->space_at = unm_now_ns() + peer->space_wait;
+}
+
+/* Import the receive space that the peer has announced with this reference.
+ * Returns 0 or -errno; rspace may then have a hold. */
+static int import_space(struct dev_peer *peer, uint64_t ref)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
 	struct dev_link *link = dev_rlink(peer);
 	struct hal_kdev_import imp;
+	int ret;
+
+	ret = import_soon(dif, ref, link->space_secret, &peer->rspace, &imp);
+	if (ret == -ENOSPC) {
+		dev_imports_trim(dif);
+		ret = import_soon(dif, ref, link->space_secret, &peer->rspace,
+				  &imp);
+	}
+	if (ret == 0 && (imp.owner != peer->identity ||
+			 imp.bytes < dif->i.caps->space_bytes ||
+			 hal_gaddr_board(peer->rspace.ref) !=
+			 dif->i.addr.board ||
+			 peer->rspace.map.base == NULL)) {
+		dev_region_drop(&peer->rspace);
+		ret = -EPERM;
+	}
+	return ret;
+}
+
+bool dev_space_map(struct dev_peer *peer)
+{
+	bool last = peer->disconnected ||
+		    (peer->dying != 0 && dev_overdue(peer));
 	uint64_t ref;
 	int ret;
 
 	/* dev_space_ready() makes space_secret visible before space_ref, and
 	 * both before the packet that names data in the space. */
-	ref = atomic_load_explicit(&link->space_ref, memory_order_acquire);
+	ref = atomic_load_explicit(&dev_rlink(peer)->space_ref,
+				   memory_order_acquire);
 	if (ref == 0)
 		return true;
-	ret = import_soon(dif, ref, link->space_secret, &peer->rspace, &imp);
-	if (ret == 0 && (imp.owner != peer->identity ||
-			 imp.bytes < dif->i.caps->space_bytes ||
-			 hal_gaddr_board(ref) != dif->i.addr.board ||
-			 peer->rspace.map.base == NULL)) {
-		dev_region_drop(&peer->rspace);
-		ret = -EPERM;
+	if (!last && peer->space_at != 0 && unm_now_ns() < peer->space_at)
+		return false;
+	ret = import_space(peer, ref);
+	if (passes(ret) && !last) {
+		space_wait(peer, ret);
+		return false;
 	}
+	peer->space_at = 0;
 	if (ret != 0) {
 		hal_log(0, "cannot map the receive space of interface %u:%u: "
 			"%s", peer->p.addr.board, peer->p.addr.iface,
 			strerror(-ret));
-		dev_disconnect(peer);
+		dev_disconnect_lossy(peer);
 		return false;
 	}
 	peer->p.rx.space = peer->rspace.map.base;
+	dev_ring_show(peer);
 	return true;
+}
+
+void dev_space_take(struct dev_peer *peer)
+{
+	/* pairs with dev_space_ready(), as in dev_space_map() */
+	uint64_t ref = atomic_load_explicit(&dev_rlink(peer)->space_ref,
+					    memory_order_acquire);
+
+	/* dev_peer_forget() drops the hold, mapped or not */
+	if (ref != 0)
+		import_space(peer, ref);
 }
 
 int dev_space_ready(struct hal_peer *hp, uint32_t bytes)

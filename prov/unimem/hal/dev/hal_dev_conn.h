@@ -18,16 +18,22 @@ int dev_connect(struct hal_if *hif, const struct hal_addr *to,
 		struct hal_peer **hp);
 
 /* A HELLO packet was read from the mailbox: open the inbound half, or answer
- * that it is refused. */
-void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
+ * that it is refused. True: it is open. */
+bool dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
 
 /* Continue to accept a peer in state DEV_ACCEPT_BACK: map its back page, answer
  * WELCOME and report HAL_EV_INBOUND. Call it again while the state lasts. */
 void dev_accept_back(struct dev_peer *peer);
 
 /* Map the receive space that the peer announced in its link page, if it did.
- * False: this failed and the peer was disconnected. */
+ * False: it is not mapped. If space_at is not 0 then, a shortage may pass: call
+ * it again, and hide the peer's packets until then. Else the peer was
+ * disconnected. */
 bool dev_space_map(struct dev_peer *peer);
+
+/* Get the hold on receive space that the peer has announced and that is not
+ * mapped, so that dev_peer_drop() drops it. The inbound half is open. */
+void dev_space_take(struct dev_peer *peer);
 
 /* hal_ops.space_ready: allocate the receive space at the peer, if there is none
  * and bytes is not 0. Returns 0, also for a peer that has ended (stores to it

@@ -37,9 +37,11 @@ static void not_transmitting(struct dev_if *dif)
 	dif->unproven = false;
 	if (!dif->mute_logged)
 		hal_log(0, "packetizer of interface %u:%u transmits nothing "
-			"(its bit of PID_CONF is off): docs/porting.md, "
-			"section 5, says where to look", dif->i.addr.board,
-			dif->i.addr.iface);
+			"(%s): docs/porting.md, section 5, says where to look",
+			dif->i.addr.board, dif->i.addr.iface,
+			dif->echo_illegal ? "ILLEGAL: the driver's BASE_DEST "
+			"does not match its base_dest" :
+			"its bit of PID_CONF is off");
 	dif->mute_logged = true;
 	dev_disconnect_all(dif);
 }

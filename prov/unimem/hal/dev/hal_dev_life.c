@@ -74,6 +74,8 @@ static void poll_peer(struct dev_peer *peer)
 {
 	if (peer->accept == DEV_ACCEPT_BACK)
 		dev_accept_back(peer);
+	if (peer->space_at != 0)
+		dev_space_map(peer);
 	if (peer->hello != DEV_HELLO_NONE && dev_lives(peer))
 		check_back(peer);
 	/* Relaxed: inbound_over() loads it again with acquire. */
@@ -134,6 +136,8 @@ static bool inbound_over(struct dev_peer *peer)
 
 	if (peer->accept == DEV_ACCEPT_NONE)
 		return true;
+	if (peer->space_at != 0 && !dev_space_map(peer))
+		return peer->space_at == 0;	/* disconnected */
 	/* pairs with the release of end, by dev_link_end() */
 	end = atomic_load_explicit(&link->end, memory_order_acquire);
 	if (end == 0)
@@ -144,6 +148,10 @@ static bool inbound_over(struct dev_peer *peer)
 	if (peer->came != last)
 		return dev_silent(peer) || dev_overdue(peer) ||
 		       (int64_t)(peer->came - last) > 0;
+	/* The first packet that names data in the space may be among these. */
+	if (peer->came != end && peer->rspace.mm == NULL &&
+	    !dev_space_map(peer))
+		return peer->space_at == 0;
 	while (peer->came != end) {
 		uint64_t at = peer->came - last, before = peer->came;
 		struct dev_pkt pkt = link->words[at];
@@ -235,9 +243,9 @@ void dev_peer_free(struct hal_peer *hp)
 	if (dev_if(hp->hif)->pid != getpid())
 		return;		/* forked child: dev_if_close() frees it */
 	/* A receive space that was announced and not mapped has a hold of this
-	 * process; mapping it makes dev_peer_drop() drop that hold. */
+	 * process, which dev_peer_drop() drops once it is known. */
 	if (peer->accept != DEV_ACCEPT_NONE && peer->rspace.mm == NULL)
-		dev_space_map(peer);
+		dev_space_take(peer);
 	if (!peer->gone && (peer->disconnected || !hp->dead))
 		say_end(peer);
 	dev_peer_drop(peer);

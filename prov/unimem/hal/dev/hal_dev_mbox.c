@@ -23,61 +23,64 @@
 #define LEARN_SAME	3u		/* equal reads in a row that make a
 					 * pattern */
 /*
- * Packets in a row that no connected peer has sent. 64 boards with 64
- * interfaces each may have 64 packets each on the way to the previous holder.
+ * Packets in a row that change nothing. 64 boards with 64 interfaces each may
+ * have 64 packets each on the way to the previous holder.
  */
-#define UNKNOWN_MAX	(UINT64_C(1) << 18)
+#define IDLE_MAX	(UINT64_C(1) << 18)
 
 /* ---- Packets ----------------------------------------------------------- */
 
-/* Record that the echo has arrived, if the packet is the current one. */
-static void echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
+/* Record that the echo has arrived, if the packet is the current one. False: it
+ * is not, or it came before. */
+static bool echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 {
+	bool first = dif->echo != DEV_ECHO_NONE || dif->echoes_stuck != 0;
+
 	if ((w[0] & HAL_HEAD_ID_MASK) != dif->identity ||
 	    w[1] != dif->echo_number)
-		return;
+		return false;
 	dif->echo = DEV_ECHO_NONE;
 	dif->echoes_stuck = 0;
 	dif->echo_at = 0;
+	return first;
 }
 
-/* Deliver a packet that was read. */
-static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
+/* Deliver a packet that was read. False: it changed nothing. */
+static bool take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 {
 	uint8_t type = hal_head_type(w[0]);
 	struct dev_peer *peer;
 
-	if (type == DEV_PKT_HELLO) {
-		dev_hello_received(dif, w);
-		return;
-	}
-	if (type == DEV_PKT_ECHO) {
-		echo_came(dif, w);
-		return;
-	}
+	if (type == DEV_PKT_HELLO)
+		return dev_hello_received(dif, w);
+	if (type == DEV_PKT_ECHO)
+		return echo_came(dif, w);
 	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
-		return;			/* WAKE, or a later version's */
+		return false;		/* WAKE, or a later version's */
 	peer = dev_peer_of(dif, w[0] & HAL_HEAD_ID_MASK);
 	/* Packets of a peer that is gone count if the mailbox took them while
 	 * the peer was alive. */
 	if (peer == NULL || peer->cells == NULL || peer->p.dead ||
 	    peer->disconnected) {
 		dif->stats.unknown++;	/* for a previous holder */
-		return;
+		return false;
 	}
 	/* The packet may be the first to name data in the receive space. */
-	if (peer->rspace.mm == NULL && !dev_space_map(peer))
-		return;
+	if (peer->rspace.mm == NULL && !dev_space_map(peer) &&
+	    peer->space_at == 0)
+		return true;		/* the peer was disconnected */
 	dev_ring_push(peer, w);
+	return true;
 }
 
-/* Words 0 and 1 of a packet were read: read words 2 and 3 and deliver it. */
-static void mbox_take(struct dev_if *dif, uint64_t w[HAL_PKT_WORDS])
+/* Words 0 and 1 of a packet were read: read words 2 and 3 and deliver it.
+ * Returns take_packet(). */
+static bool mbox_take(struct dev_if *dif, uint64_t w[HAL_PKT_WORDS])
 {
 	dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[2]);
 	/* Memory that the packet names is read after the packet. */
 	dif->io->status_before_memory(dif->mm);
-	take_packet(dif, w);
+	return take_packet(dif, w);
 }
 
 /* ---- Reading ----------------------------------------------------------- */
@@ -100,24 +103,23 @@ static bool invalid_word(struct dev_if *dif, const uint64_t w[2])
 	return false;
 }
 
-/* Only packets from no connected peer were read, n of them. */
-static void unknown_senders(struct dev_if *dif, unsigned n)
+/* Only packets that change nothing were read, n of them. */
+static void idle_packets(struct dev_if *dif, unsigned n)
 {
-	dif->unknown_run += n;
-	if (dif->unknown_run < UNKNOWN_MAX || dif->mbox_logged)
+	dif->idle_run += n;
+	if (dif->idle_run < IDLE_MAX || dif->mbox_logged)
 		return;
 	dif->mbox_logged = true;
-	hal_log(0, "mailbox of interface %u:%u: %llu packets in a row of "
-		"interfaces that are not connected: does a read dequeue? "
-		"docs/porting.md, section 5, says where to look",
-		dif->i.addr.board, dif->i.addr.iface,
-		(unsigned long long)dif->unknown_run);
+	hal_log(0, "mailbox of interface %u:%u: %llu packets in a row that "
+		"change nothing: does a read dequeue? docs/porting.md, "
+		"section 5, says where to look", dif->i.addr.board,
+		dif->i.addr.iface, (unsigned long long)dif->idle_run);
 }
 
 unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
 {
-	uint64_t w[HAL_PKT_WORDS], unknown = dif->stats.unknown;
-	unsigned n;
+	uint64_t w[HAL_PKT_WORDS];
+	unsigned n, idle = 0;
 
 	for (n = 0; n < max; n++) {
 		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[0]);
@@ -135,13 +137,13 @@ unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
 			continue;
 		}
 		dif->invalid_run = 0;
-		mbox_take(dif, w);
+		idle += !mbox_take(dif, w);
 	}
 	dif->stats.came += n;
-	if (n == max && dif->stats.unknown - unknown == n)
-		unknown_senders(dif, n);
+	if (n == max && idle == n)
+		idle_packets(dif, n);
 	else
-		dif->unknown_run = 0;
+		dif->idle_run = 0;
 	return n;
 }
 

@@ -94,11 +94,11 @@ int dev_mem_open(struct hal *hal, const struct hal_key *key,
 	hal_lock(&dev->lock);
 	ret = dev_region_import(dev->mm, key->word[0], mem->secret,
 				&mem->region, &imp);
-	if (ret == -EAGAIN)
-		dev_region_abandon(dev->mm, &mem->region);
 	if (ret == 0) {
 		mem->bytes = imp.bytes;
 		unm_list_append(&dev->mems, &mem->list);
+	} else {
+		dev_region_abandon(dev->mm, &mem->region);
 	}
 	hal_unlock(&dev->lock);
 	if (ret != 0) {

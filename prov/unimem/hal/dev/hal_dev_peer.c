@@ -102,6 +102,7 @@ void dev_peer_forget(struct dev_peer *peer)
 	dev_region_drop(&peer->space);
 	dev_region_drop(&peer->link);
 	dev_region_drop(&peer->back);
+	dev_region_abandon(dif->mm, &peer->rspace);
 	dev_region_drop(&peer->rspace);
 	dev_region_drop(&peer->rlink);
 	dev_region_abandon(dif->mm, &peer->rback);

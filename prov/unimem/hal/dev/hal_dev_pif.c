@@ -140,6 +140,8 @@ static void pif_settle(struct dev_if *dif, uint64_t status)
 	enum dev_pif held = dif->pif_holds;
 	bool illegal = (status & HAL_PIF_ILLEGAL) != 0;
 
+	if (held == DEV_PIF_ECHO)
+		dif->echo_illegal = illegal;
 	dif->pif_holds = DEV_PIF_FREE;
 	dif->pif_peer = NULL;
 	if (status & HAL_PIF_OVERWR && status & (HAL_PIF_ACK | HAL_PIF_NACK))

@@ -21,7 +21,8 @@ void dev_hold_drop(struct hal_mmio *mm, uint32_t hold)
 	mm->ops->ioctl(mm, HAL_KDEV_IO_DROP, &h);
 }
 
-/* Map a region that is held; on failure the hold is dropped. */
+/* Map a region that is held. On failure it stays held, for
+ * dev_region_abandon(). */
 static int region_map(struct hal_mmio *mm, uint64_t map_off, uint64_t bytes,
 		      struct dev_region *region)
 {
@@ -29,8 +30,7 @@ static int region_map(struct hal_mmio *mm, uint64_t map_off, uint64_t bytes,
 
 	ret = mm->ops->map(mm, map_off, bytes, &region->map);
 	if (ret != 0) {
-		dev_hold_drop(mm, region->hold);
-		memset(region, 0, sizeof(*region));
+		memset(&region->map, 0, sizeof(region->map));
 		return ret;
 	}
 	region->mm = mm;
@@ -50,7 +50,10 @@ int dev_region_alloc(struct hal_mmio *mm, uint32_t board, uint64_t bytes,
 		return ret;
 	region->ref = a.ref;
 	region->hold = a.hold;
-	return region_map(mm, a.map_off, a.bytes, region);
+	ret = region_map(mm, a.map_off, a.bytes, region);
+	if (ret != 0)
+		dev_region_abandon(mm, region);
+	return ret;
 }
 
 int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
@@ -58,26 +61,28 @@ int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
 {
 	int ret;
 
-	memset(imp, 0, sizeof(*imp));
-	imp->ref = ref;
-	imp->secret = secret;
-	imp->hold = region->hold;
-	ret = mm->ops->ioctl(mm, HAL_KDEV_IO_IMPORT, imp);
-	if (ret == 0 || ret == -EAGAIN)
-		region->hold = imp->hold;
-	if (ret != 0)
-		return ret;
-	region->ref = ref;
+	*imp = region->done;
+	if (imp->hold == 0) {
+		imp->ref = ref;
+		imp->secret = secret;
+		imp->hold = region->hold;
+		ret = mm->ops->ioctl(mm, HAL_KDEV_IO_IMPORT, imp);
+		if (ret == 0 || ret == -EAGAIN)
+			region->hold = imp->hold;
+		if (ret != 0)
+			return ret;
+		region->ref = ref;
+		region->done = *imp;
+	}
 	return region_map(mm, imp->map_off, imp->bytes, region);
 }
 
-/* An import that said -EAGAIN is asked for no more. */
 void dev_region_abandon(struct hal_mmio *mm, struct dev_region *region)
 {
 	if (region->mm != NULL || region->hold == 0)
 		return;
 	dev_hold_drop(mm, region->hold);
-	region->hold = 0;
+	memset(region, 0, sizeof(*region));
 }
 
 void dev_region_drop(struct dev_region *region)

@@ -22,8 +22,10 @@ struct dev_region {
 	uint64_t ref;			/* the driver's reference: global
 					 * address and generation */
 	uint32_t hold;			/* number of the hold, for DROP. With mm
-					 * NULL and not 0: an import that the
-					 * driver has not finished */
+					 * NULL and not 0: an import that is not
+					 * finished or not mapped */
+	struct hal_kdev_import done;	/* the driver's answer to an import that
+					 * it has finished; hold 0: none */
 };
 
 /* Global physical address of the first byte of a reference. */
@@ -45,15 +47,17 @@ int dev_region_alloc(struct hal_mmio *mm, uint32_t board, uint64_t bytes,
  * Import the region that ref and secret name, and map it. *imp receives the
  * driver's answer: the size of the region and who allocated it.
  *
- * Returns 0; -EAGAIN while the driver prepares the import: call again with the
- * same *region, or give up by dev_region_abandon(); or another negative errno
- * value of HAL_KDEV_IO_IMPORT or of the mapping.
+ * Returns 0; -EAGAIN while the driver prepares the import; or another negative
+ * errno value of HAL_KDEV_IO_IMPORT or of the mapping. After any error, call
+ * again with the same *region, or give up by dev_region_abandon(). *region
+ * keeps its hold until then: the hold may be the one that ALLOC gave, without
+ * which the memory ends with its allocator.
  */
 int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
 		      struct dev_region *region, struct hal_kdev_import *imp);
 
-/* Give up an import that dev_region_import() has not finished. No effect on a
- * region that is mapped or that was never asked for. */
+/* Give up a region whose import or mapping has not succeeded. No effect on a
+ * region that is mapped or that has no hold. */
 void dev_region_abandon(struct hal_mmio *mm, struct dev_region *region);
 
 /*

@@ -38,6 +38,16 @@ int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth)
 	return 0;
 }
 
+/* Store the head of a packet with the number that hal_rx_peek() expects. That
+ * of the lap before hides the packet. */
+static void set_head(struct hal_cell *cell, uint64_t head, uint64_t number)
+{
+	/* pairs with the acquire in hal_rx_peek() */
+	atomic_store_explicit(&cell->head, (head & ~HAL_HEAD_ID_MASK) |
+			      (number & HAL_HEAD_ID_MASK),
+			      memory_order_release);
+}
+
 void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS])
 {
 	struct hal_rx *rx = &peer->p.rx;
@@ -46,13 +56,26 @@ void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS])
 	if (peer->came - rx->next > rx->mask) {
 		hal_log(0, "interface %u:%u sent more than was released to it: "
 			"dropped", peer->p.addr.board, peer->p.addr.iface);
-		dev_disconnect(peer);
+		dev_disconnect_lossy(peer);
 		return;
 	}
 	memcpy(cell->payload, &w[1], 8 * (HAL_PKT_WORDS - 1));
 	peer->came++;
-	/* pairs with the acquire in hal_rx_peek() */
-	atomic_store_explicit(&cell->head, (w[0] & ~HAL_HEAD_ID_MASK) |
-			      (peer->came & HAL_HEAD_ID_MASK),
-			      memory_order_release);
+	if (peer->space_at != 0)
+		peer->hidden++;
+	set_head(cell, w[0], peer->space_at == 0 ? peer->came :
+		 peer->came - 1 - rx->mask);
+}
+
+void dev_ring_show(struct dev_peer *peer)
+{
+	for (; peer->hidden != 0; peer->hidden--) {
+		uint64_t n = peer->came - peer->hidden;
+		struct hal_cell *cell = &peer->cells[n & peer->p.rx.mask];
+
+		/* relaxed: this thread has stored it */
+		set_head(cell, atomic_load_explicit(&cell->head,
+						    memory_order_relaxed),
+			 n + 1);
+	}
 }

@@ -18,4 +18,8 @@ int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth);
  * breaks the protocol: the packet is dropped and the peer disconnected. */
 void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS]);
 
+/* Show the packets of the peer that were hidden while its receive space was not
+ * mapped. */
+void dev_ring_show(struct dev_peer *peer);
+
 #endif /* HAL_DEV_RING_H */

@@ -35,6 +35,12 @@ void dev_disconnect(struct dev_peer *peer)
 	dev_mark_dying(peer, -FI_EIO);
 }
 
+void dev_disconnect_lossy(struct dev_peer *peer)
+{
+	dev_disconnect(peer);
+	peer->dying = -FI_EIO;
+}
+
 void dev_disconnect_all(struct dev_if *dif)
 {
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
@@ -155,10 +161,14 @@ static void board_lost(struct dev_if *dif, uint32_t board)
 int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
+	int holds;
 
 	if (peer->gone)
 		return -FI_ECONNRESET;
-	if (dev_holds(peer) == 0) {
+	holds = dev_holds(peer);
+	if (holds < 0)
+		return holds;	/* its board may be dead: read nothing back */
+	if (holds == 0) {
 		/* The peer may have sent packets before its entry was
 		 * cleared. Order the next read of the mailbox after the
 		 * load of the entry. */

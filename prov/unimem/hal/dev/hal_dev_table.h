@@ -17,6 +17,9 @@ void dev_mark_dying(struct dev_peer *peer, int status);
 /* Disconnect a peer that broke the protocol, or whose packets may be lost: mark
  * it as dying with -FI_EIO, and discard what it still sends. */
 void dev_disconnect(struct dev_peer *peer);
+/* The same for a peer whose packets are lost: its status is -FI_EIO also if it
+ * was marked before, for an end that may have been orderly. */
+void dev_disconnect_lossy(struct dev_peer *peer);
 
 /* Disconnect all peers: this interface can no longer send or receive. */
 void dev_disconnect_all(struct dev_if *dif);

@@ -137,6 +137,12 @@ struct dev_peer {
 	uint32_t back_wait;		/* ns between these tries; 0: no try has
 					 * failed */
 	uint8_t accept;			/* enum dev_accept */
+	uint64_t space_at;		/* ns: next try to map rspace, which the
+					 * packets in hidden wait for; 0: none
+					 * has failed */
+	uint32_t space_wait;		/* ns between these tries */
+	uint32_t hidden;		/* packets that came last, and that
+					 * hal_rx_peek() does not find yet */
 	/* the end */
 	struct hal_rmem *rmems;		/* imports (hal_dev_mem.c) */
 	int dying;			/* status that HAL_EV_DEAD will have, a
@@ -257,6 +263,7 @@ struct dev_if {
 	uint8_t echo;			/* enum dev_echo */
 	uint64_t echo_at;		/* ns: when the echo is due, or once it
 					 * is sent, overdue; 0: not set */
+	bool echo_illegal;		/* the last echo ended with ILLEGAL */
 	uint8_t echoes_stuck;		/* echoes in a row without an answer
 					 * that did not arrive */
 	bool echo_logged;		/* logged that an echo has no answer */
@@ -268,8 +275,8 @@ struct dev_if {
 					 * returns, as learnt */
 	uint32_t invalid_run;		/* words read in a row that neither
 					 * begin a packet nor equal empty */
-	uint64_t unknown_run;		/* packets in a row from no connected
-					 * peer */
+	uint64_t idle_run;		/* packets in a row that changed
+					 * nothing, in full batches */
 	bool mbox_logged;			/* logged one of these two */
 	struct unm_list backlog;	/* dev_peer.waiting of peers with
 					 * packets that wait */

@@ -135,12 +135,11 @@ static int failed(struct emu_peer *peer, int err)
 {
 	if (err == ESRCH || emu_pidfd_dead(peer->pidsrc.fd))
 		return -FI_ECANCELED;
-	if (err == ENOMEM)
-		return -FI_EIO;
 	if (err == EFAULT)
 		err = word_missing(peer);
-	if (err == 0)
-		return -FI_EFAULT;	/* that address, not the peer */
+	/* that address, or the kernel has no memory now; not the peer */
+	if (err == 0 || err == ENOMEM)
+		return -FI_EFAULT;
 	if (err == EFAULT)
 		return peer_replaced(peer);
 	peer->p.dma_any = false;
