@@ -116,16 +116,17 @@ static void stir(struct ep_pair *p, uint64_t end)
 	ep_in_time(end, "a message beside a full queue");
 }
 
-static void fill_queue(struct ep_pair *p)
+/* Fills a's queue by n sends. */
+static void fill_queue(struct ep_pair *p, int n)
 {
 	static char out, in;
 	uint64_t end = ep_deadline();
 
-	for (int i = 0; i < FULL; i++)
+	for (int i = 0; i < n; i++)
 		assert_int_equal(fi_recv(p->b->ep, &in, 1, NULL, p->ba, &in),
 				 0);
-	for (int n = 0; n < FULL; stir(p, end))
-		n += fi_send(p->a->ep, &out, 1, NULL, p->ab, NULL) == 0;
+	for (int i = 0; i < n; stir(p, end))
+		i += fi_send(p->a->ep, &out, 1, NULL, p->ab, NULL) == 0;
 	assert_int_equal(fi_send(p->a->ep, &out, 1, NULL, p->ab, NULL),
 			 -FI_EAGAIN);
 }
@@ -182,7 +183,7 @@ static void test_full_queue(void **state)
 	char in[2] = { 0, 0 }, out = 5;
 	struct work k;
 
-	fill_queue(&p);
+	fill_queue(&p, FULL);
 	for (int i = 0; i < 2; i++) {
 		work_msg(&k, i == 0 ? FI_OP_RECV : FI_OP_TRECV, p.a, &in[i],
 			 FI_ADDR_UNSPEC, 9, 0);
@@ -467,6 +468,60 @@ static void test_removal_wakes_for_refused_work(void **state)
 	waker_close(&k);
 }
 
+/* The queue of a is full and refuses a send that is ready. Its first entry is
+ * an error, if with_error. The thread may block on the counter of the work. */
+static void full_open(struct waker *k, bool with_error)
+{
+	const struct ep_want want = { .wait = FI_WAIT_FD, .cntrs = true,
+				      .threading = FI_THREAD_SAFE,
+				      .cq_size = FULL };
+	struct fi_cntr_attr attr = { .wait_obj = FI_WAIT_FD };
+	struct ep_pair p = ep_pair(&want);
+	struct work w;
+
+	*k = (struct waker){ .p = { .a = p.a, .b = p.b }, .sent = 2 };
+	EP_OK(fi_cntr_open(p.a->domain, &attr, &k->done, NULL));
+	k->fid = &k->done->fid;
+	EP_OK(fi_control(k->fid, FI_GETWAIT, &k->fd));
+	if (with_error) {
+		EP_OK(fi_recv(p.a->ep, k->in, 1, NULL, FI_ADDR_UNSPEC, k->in));
+		EP_OK(fi_cancel(&p.a->ep->fid, k->in));
+	}
+	fill_queue(&p, FULL - with_error);
+	EP_OK(fi_recv(p.b->ep, &k->in[1], 1, NULL, FI_ADDR_UNSPEC, &k->in[1]));
+	work_msg(&w, FI_OP_SEND, p.a, &k->sent, p.ab, 0, FI_COMPLETION);
+	EP_OK(queue(p.a, &w, p.a->txcntr, 0, k->done));
+	for (int i = 0; fi_trywait(p.a->fabric, &k->fid, 1) != 0; i++)
+		assert_true(i < 100 && fi_cntr_read(k->done) == 0);
+	assert_false(readable(k));
+}
+
+/* A read makes space for work that the full queue refused, also in the polls of
+ * this read: a blocked thread is woken, and none blocks before a retry. */
+static void test_reading_a_full_queue_retries_work(void **state)
+{
+	struct fi_cq_tagged_entry c[2 * FULL];
+	struct fi_cq_err_entry err = { 0 };
+	struct waker k;
+
+	for (int with_error = 0; with_error < 2; with_error++) {
+		full_open(&k, with_error);
+		if (with_error)
+			assert_int_equal(fi_cq_readerr(k.p.a->cq, &err, 0), 1);
+		else
+			assert_int_equal(fi_cq_read(k.p.a->cq, c, 2 * FULL),
+					 FULL);
+		assert_true(readable(&k));
+		assert_int_equal(fi_trywait(k.p.a->fabric, &k.fid, 1),
+				 -FI_EAGAIN);
+		fi_cntr_read(k.done);
+		work_left(&k, 1);
+		EP_CLOSE(k.fid);
+		ep_close(k.p.a);
+		ep_close(k.p.b);
+	}
+}
+
 /* ---- While work is being started ------------------------------------- */
 
 /* Replaces the endpoint's calls: they block until leave is set. */
@@ -724,6 +779,7 @@ int main(void)
 		EP_TEST_INSIDE(test_ready_work_wakes_the_descriptor),
 		EP_TEST_INSIDE(test_refused_work_may_be_slept_over),
 		EP_TEST_INSIDE(test_removal_wakes_for_refused_work),
+		EP_TEST(test_reading_a_full_queue_retries_work),
 		EP_TEST(test_cancel_of_what_starts),
 		EP_TEST(test_cancel_of_receives),
 		EP_TEST(test_close),

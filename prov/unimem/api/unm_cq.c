@@ -21,12 +21,14 @@
 #include "core/unm_cq_ring.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_idle.h"
 #include "core/unm_obj.h"
 #include "core/unm_peer.h"
 #include "core/unm_wake.h"
 #include "progress/unm_progress.h"
 #include "progress/unm_sleep.h"
+#include "trigger/unm_trigger.h"
 #include "unm_env.h"
 #include "unm_log.h"
 #include "unm_nosys.h"
@@ -61,10 +63,25 @@ static inline void unm_cq_copy(const struct unm_cqe *cqe, void *buf,
 		memcpy(buf, cqe, bytes);
 }
 
-/* Entries were read from a queue that had been full: once it is half empty,
- * send the message credits that were withheld from peers. */
+/* Operations that the full queue refused are possible now: report that to
+ * threads that would retry them, and to those that would start work. */
+static void unm_cq_retry(struct unm_cq *cq)
+{
+	cq->refused = false;
+	unm_list_for_each(pos, &cq->eps)
+		unm_ep_signal_retry(unm_container(pos, struct unm_ep_links,
+						  node)->ep);
+	if (unm_trigger_waits(cq->domain))
+		unm_trigger_wake(cq->domain);
+}
+
+/* Entries were read from a queue that had been full: report that refused
+ * operations are possible, and once the queue is half empty, send the message
+ * credits that were withheld from peers. */
 static void unm_cq_unthrottle(struct unm_cq *cq)
 {
+	if (cq->refused && !unm_cq_full(cq))
+		unm_cq_retry(cq);
 	if (cq->tail - cq->head > cq->limit / 2)
 		return;
 	cq->throttles = false;

@@ -383,6 +383,7 @@ ssize_t unm_recv_queue(struct unm_ep *ep, const uint64_t kind, void *buf,
 		return -FI_EAGAIN;
 	if (unm_cq_full(ep->rx_cq) &&
 	    (flags & (FI_COMPLETION | UNM_OP_WORK)) != UNM_OP_WORK) {
+		unm_cq_refuse(ep->rx_cq);
 		ep->stats->again_queue++;
 		return -FI_EAGAIN;
 	}
@@ -508,7 +509,11 @@ int unm_recv_may_peek(const struct unm_ep *ep, fi_addr_t addr, uint64_t *src)
 {
 	int ret = unm_recv_src(ep, addr, src);
 
-	return ret == 0 && unm_cq_full(ep->rx_cq) ? -FI_EAGAIN : ret;
+	if (ret == 0 && unm_cq_full(ep->rx_cq)) {
+		unm_cq_refuse(ep->rx_cq);
+		ret = -FI_EAGAIN;
+	}
+	return ret;
 }
 
 void unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,

@@ -305,12 +305,9 @@ void unm_trigger_await(struct unm_domain *domain)
 	w->state = UNM_WORK_IN_PROGRESS;
 }
 
-/*
- * Work became ready. The current call may not be a poll, so wake the threads
- * that sleep: any of them will do, because each poll starts the work of the
- * whole domain.
- */
-static void unm_trigger_wake(struct unm_domain *domain)
+/* Any of the sleeping threads will do, because each poll starts the work of the
+ * whole domain. */
+void unm_trigger_wake(struct unm_domain *domain)
 {
 	unm_trigger_again(domain);
 	unm_wait_wake_progress(domain);
