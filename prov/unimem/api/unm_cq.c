@@ -94,10 +94,10 @@ static void unm_cq_unthrottle(struct unm_cq *cq)
 	}
 }
 
-/* Set the source of unread completions to FI_ADDR_NOTAVAIL if its index was
- * removed from the vector. An error entry has no source; its data, if any,
- * takes the next place in the ring. */
-static void unm_cq_unname(struct unm_cq *cq, const struct unm_av *av)
+/* If the source of an unread completion was removed from the vector, set it to
+ * the next index of the same address, or to FI_ADDR_NOTAVAIL. An error entry
+ * has no source; its data, if any, takes the next place in the ring. */
+static void unm_cq_rename(struct unm_cq *cq, const struct unm_av *av)
 {
 	for (uint64_t i = cq->head; i != cq->tail; i++) {
 		struct unm_cqe *cqe = &cq->ring[i & cq->mask];
@@ -106,14 +106,14 @@ static void unm_cq_unname(struct unm_cq *cq, const struct unm_av *av)
 			i += cqe->err_bytes != 0;
 		else if (cqe->src < av->count && cqe->vector == av->number &&
 			 !av->entry[cqe->src].valid)
-			cqe->src = FI_ADDR_NOTAVAIL;
+			cqe->src = unm_av_find(av, &av->entry[cqe->src].addr);
 	}
 }
 
 void unm_cq_removed(const struct unm_av *av)
 {
 	unm_list_for_each(pos, &av->domain->cqs)
-		unm_cq_unname(unm_container(pos, struct unm_cq, in_domain),
+		unm_cq_rename(unm_container(pos, struct unm_cq, in_domain),
 			      av);
 }
 
