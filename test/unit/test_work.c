@@ -127,8 +127,6 @@ static void fill_queue(struct ep_pair *p, int n)
 				 0);
 	for (int i = 0; i < n; stir(p, end))
 		i += fi_send(p->a->ep, &out, 1, NULL, p->ab, NULL) == 0;
-	assert_int_equal(fi_send(p->a->ep, &out, 1, NULL, p->ab, NULL),
-			 -FI_EAGAIN);
 }
 
 /* Sends messages to the two receives of a. */
@@ -184,6 +182,8 @@ static void test_full_queue(void **state)
 	struct work k;
 
 	fill_queue(&p, FULL);
+	assert_int_equal(fi_send(p.a->ep, &out, 1, NULL, p.ab, NULL),
+			 -FI_EAGAIN);
 	for (int i = 0; i < 2; i++) {
 		work_msg(&k, i == 0 ? FI_OP_RECV : FI_OP_TRECV, p.a, &in[i],
 			 FI_ADDR_UNSPEC, 9, 0);
@@ -468,16 +468,19 @@ static void test_removal_wakes_for_refused_work(void **state)
 	waker_close(&k);
 }
 
-/* The queue of a is full and refuses a send that is ready. Its first entry is
- * an error, if with_error. The thread may block on the counter of the work. */
-static void full_open(struct waker *k, bool with_error)
+/* The queue of a is full and refuses work that is ready. Its first entry is an
+ * error, if with_error. The thread may block on the counter of the work. */
+static void full_open(struct waker *k, enum fi_op_type type, bool with_error)
 {
 	const struct ep_want want = { .wait = FI_WAIT_FD, .cntrs = true,
 				      .threading = FI_THREAD_SAFE,
 				      .cq_size = FULL };
 	struct fi_cntr_attr attr = { .wait_obj = FI_WAIT_FD };
 	struct ep_pair p = ep_pair(&want);
+	struct fi_rma_iov to = { .len = 1 };
 	struct work w;
+	struct fi_op_rma rma = { .ep = p.a->ep, .flags = FI_COMPLETION,
+				 .msg = { &w.iov, NULL, 1, p.ab, &to, 1 } };
 
 	*k = (struct waker){ .p = { .a = p.a, .b = p.b }, .sent = 2 };
 	EP_OK(fi_cntr_open(p.a->domain, &attr, &k->done, NULL));
@@ -489,8 +492,10 @@ static void full_open(struct waker *k, bool with_error)
 	}
 	fill_queue(&p, FULL - with_error);
 	EP_OK(fi_recv(p.b->ep, &k->in[1], 1, NULL, FI_ADDR_UNSPEC, &k->in[1]));
-	work_msg(&w, FI_OP_SEND, p.a, &k->sent, p.ab, 0, FI_COMPLETION);
-	EP_OK(queue(p.a, &w, p.a->txcntr, 0, k->done));
+	work_msg(&w, type, p.a, &k->sent, p.ab, 0, FI_COMPLETION);
+	EP_OK(type == FI_OP_WRITE ?
+	      queue_op(p.a, type, &rma, p.a->txcntr, 0, k->done) :
+	      queue(p.a, &w, p.a->txcntr, 0, k->done));
 	for (int i = 0; fi_trywait(p.a->fabric, &k->fid, 1) != 0; i++)
 		assert_true(i < 100 && fi_cntr_read(k->done) == 0);
 	assert_false(readable(k));
@@ -500,13 +505,15 @@ static void full_open(struct waker *k, bool with_error)
  * this read: a blocked thread is woken, and none blocks before a retry. */
 static void test_reading_a_full_queue_retries_work(void **state)
 {
+	static const enum fi_op_type types[] = { FI_OP_SEND, FI_OP_RECV,
+						 FI_OP_WRITE };
 	struct fi_cq_tagged_entry c[2 * FULL];
 	struct fi_cq_err_entry err = { 0 };
 	struct waker k;
 
-	for (int with_error = 0; with_error < 2; with_error++) {
-		full_open(&k, with_error);
-		if (with_error)
+	for (int i = 0; i < 6; i++) {
+		full_open(&k, types[i / 2], i % 2);
+		if (i % 2)
 			assert_int_equal(fi_cq_readerr(k.p.a->cq, &err, 0), 1);
 		else
 			assert_int_equal(fi_cq_read(k.p.a->cq, c, 2 * FULL),
@@ -515,7 +522,10 @@ static void test_reading_a_full_queue_retries_work(void **state)
 		assert_int_equal(fi_trywait(k.p.a->fabric, &k.fid, 1),
 				 -FI_EAGAIN);
 		fi_cntr_read(k.done);
-		work_left(&k, 1);
+		if (types[i / 2] == FI_OP_SEND)
+			work_left(&k, 1);
+		assert_int_equal(fi_close(&k.p.a->ep->fid), 0);
+		k.p.a->ep = NULL;
 		EP_CLOSE(k.fid);
 		ep_close(k.p.a);
 		ep_close(k.p.b);
