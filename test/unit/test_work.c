@@ -479,8 +479,8 @@ static void full_open(struct waker *k, enum fi_op_type type, bool with_error)
 	struct ep_pair p = ep_pair(&want);
 	struct fi_rma_iov to = { .len = 1 };
 	struct work w;
-	struct fi_op_rma rma = { .ep = p.a->ep, .flags = FI_COMPLETION,
-				 .msg = { &w.iov, NULL, 1, p.ab, &to, 1 } };
+	struct fi_op_rma rma = { p.a->ep, { &w.iov, NULL, 1, p.ab, &to, 1, NULL,
+				 0 }, FI_COMPLETION };
 
 	*k = (struct waker){ .p = { .a = p.a, .b = p.b }, .sent = 2 };
 	EP_OK(fi_cntr_open(p.a->domain, &attr, &k->done, NULL));
