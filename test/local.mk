@@ -230,6 +230,7 @@ UNIT_TESTS = \
 	test/unit/test_regs_time \
 	test/unit/test_rma \
 	test/unit/test_merge \
+	test/unit/test_retry \
 	test/unit/test_reuse \
 	test/unit/test_rdma \
 	test/unit/test_rdma_events \
@@ -417,6 +418,7 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_receive \
 	test/unit/test_regions \
 	test/unit/test_regs \
+	test/unit/test_retry \
 	test/unit/test_reuse \
 	test/unit/test_rma \
 	test/unit/test_safe \
@@ -454,6 +456,7 @@ TSAN_TESTS = \
 	test/unit/test_rdma_events \
 	test/unit/test_rdma_fail \
 	test/unit/test_regions \
+	test/unit/test_retry \
 	test/unit/test_reuse \
 	test/unit/test_safe \
 	test/unit/test_sleepers \

@@ -2,7 +2,8 @@
 /*
  * test_work.c - deferred work under difficulties: flags that it cannot have,
  * full queues, peers that do not poll, and calls while another thread is about
- * to start the work.
+ * to start the work. test_retry.c has work that the application's own calls
+ * make possible again.
  */
 #include <poll.h>
 
@@ -17,7 +18,6 @@
 
 #define STUCK	3000		/* more than a peer takes without polling */
 #define WAYS	300		/* more than are tried in one poll */
-#define FULL	64		/* entries: the smallest queue */
 #define CALL_US	20000		/* a call that does not wait has returned by
 				 * then */
 
@@ -108,27 +108,6 @@ static void until(struct ep_pair *p, struct fid_cntr *cntr, uint64_t value)
 	}
 }
 
-/* Makes progress on both sides while something may be refused. */
-static void stir(struct ep_pair *p, uint64_t end)
-{
-	fi_cntr_read(p->a->txcntr);
-	ep_poll(p->b);
-	ep_in_time(end, "a message beside a full queue");
-}
-
-/* Fills a's queue by n sends. */
-static void fill_queue(struct ep_pair *p, int n)
-{
-	static char out, in;
-	uint64_t end = ep_deadline();
-
-	for (int i = 0; i < n; i++)
-		assert_int_equal(fi_recv(p->b->ep, &in, 1, NULL, p->ba, &in),
-				 0);
-	for (int i = 0; i < n; stir(p, end))
-		i += fi_send(p->a->ep, &out, 1, NULL, p->ab, NULL) == 0;
-}
-
 /* Sends messages to the two receives of a. */
 static void send_back(struct ep_pair *p, char *out)
 {
@@ -175,13 +154,13 @@ static void access_beside(struct ep_pair *p, struct fid_cntr *go,
  * with which the endpoint is bound to the queue. */
 static void test_full_queue(void **state)
 {
-	struct ep_want want = { .cntrs = true, .cq_size = FULL };
+	struct ep_want want = { .cntrs = true, .cq_size = WORK_FULL };
 	struct ep_pair p = ep_pair(&want);
 	struct fid_cntr *go = open_cntr(p.a), *done = open_cntr(p.a);
 	char in[2] = { 0, 0 }, out = 5;
 	struct work k;
 
-	fill_queue(&p, FULL);
+	fill_queue(&p, WORK_FULL);
 	assert_int_equal(fi_send(p.a->ep, &out, 1, NULL, p.ab, NULL),
 			 -FI_EAGAIN);
 	for (int i = 0; i < 2; i++) {
@@ -468,70 +447,6 @@ static void test_removal_wakes_for_refused_work(void **state)
 	waker_close(&k);
 }
 
-/* The queue of a is full and refuses work that is ready. Its first entry is an
- * error, if with_error. The thread may block on the counter of the work. */
-static void full_open(struct waker *k, enum fi_op_type type, bool with_error)
-{
-	const struct ep_want want = { .wait = FI_WAIT_FD, .cntrs = true,
-				      .threading = FI_THREAD_SAFE,
-				      .cq_size = FULL };
-	struct fi_cntr_attr attr = { .wait_obj = FI_WAIT_FD };
-	struct ep_pair p = ep_pair(&want);
-	struct fi_rma_iov to = { .len = 1 };
-	struct work w;
-	struct fi_op_rma rma = { p.a->ep, { &w.iov, NULL, 1, p.ab, &to, 1, NULL,
-				 0 }, FI_COMPLETION };
-
-	*k = (struct waker){ .p = { .a = p.a, .b = p.b }, .sent = 2 };
-	EP_OK(fi_cntr_open(p.a->domain, &attr, &k->done, NULL));
-	k->fid = &k->done->fid;
-	EP_OK(fi_control(k->fid, FI_GETWAIT, &k->fd));
-	if (with_error) {
-		EP_OK(fi_recv(p.a->ep, k->in, 1, NULL, FI_ADDR_UNSPEC, k->in));
-		EP_OK(fi_cancel(&p.a->ep->fid, k->in));
-	}
-	fill_queue(&p, FULL - with_error);
-	EP_OK(fi_recv(p.b->ep, &k->in[1], 1, NULL, FI_ADDR_UNSPEC, &k->in[1]));
-	work_msg(&w, type, p.a, &k->sent, p.ab, 0, FI_COMPLETION);
-	EP_OK(type == FI_OP_WRITE ?
-	      queue_op(p.a, type, &rma, p.a->txcntr, 0, k->done) :
-	      queue(p.a, &w, p.a->txcntr, 0, k->done));
-	for (int i = 0; fi_trywait(p.a->fabric, &k->fid, 1) != 0; i++)
-		assert_true(i < 100 && fi_cntr_read(k->done) == 0);
-	assert_false(readable(k));
-}
-
-/* A read makes space for work that the full queue refused, also in the polls of
- * this read: a blocked thread is woken, and none blocks before a retry. */
-static void test_reading_a_full_queue_retries_work(void **state)
-{
-	static const enum fi_op_type types[] = { FI_OP_SEND, FI_OP_RECV,
-						 FI_OP_WRITE };
-	struct fi_cq_tagged_entry c[2 * FULL];
-	struct fi_cq_err_entry err = { 0 };
-	struct waker k;
-
-	for (int i = 0; i < 6; i++) {
-		full_open(&k, types[i / 2], i % 2);
-		if (i % 2)
-			assert_int_equal(fi_cq_readerr(k.p.a->cq, &err, 0), 1);
-		else
-			assert_int_equal(fi_cq_read(k.p.a->cq, c, 2 * FULL),
-					 FULL);
-		assert_true(readable(&k));
-		assert_int_equal(fi_trywait(k.p.a->fabric, &k.fid, 1),
-				 -FI_EAGAIN);
-		fi_cntr_read(k.done);
-		if (types[i / 2] == FI_OP_SEND)
-			work_left(&k, 1);
-		assert_int_equal(fi_close(&k.p.a->ep->fid), 0);
-		k.p.a->ep = NULL;
-		EP_CLOSE(k.fid);
-		ep_close(k.p.a);
-		ep_close(k.p.b);
-	}
-}
-
 /* ---- While work is being started ------------------------------------- */
 
 /* Replaces the endpoint's calls: they block until leave is set. */
@@ -789,7 +704,6 @@ int main(void)
 		EP_TEST_INSIDE(test_ready_work_wakes_the_descriptor),
 		EP_TEST_INSIDE(test_refused_work_may_be_slept_over),
 		EP_TEST_INSIDE(test_removal_wakes_for_refused_work),
-		EP_TEST(test_reading_a_full_queue_retries_work),
 		EP_TEST(test_cancel_of_what_starts),
 		EP_TEST(test_cancel_of_receives),
 		EP_TEST(test_close),
