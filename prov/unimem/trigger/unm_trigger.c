@@ -306,17 +306,6 @@ void unm_trigger_await(struct unm_domain *domain)
 	w->state = UNM_WORK_IN_PROGRESS;
 }
 
-/* Any of the sleeping threads will do, because each poll starts the work of the
- * whole domain. */
-void unm_trigger_wake(struct unm_domain *domain)
-{
-	unm_trigger_again(domain);
-	unm_wait_wake_progress(domain);
-	unm_list_for_each(pos, &domain->eps)
-		unm_ep_wake_all(unm_container(pos, struct unm_ep_links,
-					      node)->ep);
-}
-
 void unm_trigger_removed(struct unm_av *av, fi_addr_t index)
 {
 	bool ready = false;

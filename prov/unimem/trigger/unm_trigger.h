@@ -64,10 +64,6 @@ void unm_trigger_removed(struct unm_av *av, fi_addr_t index);
  * is reached to the ready list. The domain is locked. */
 void unm_trigger_cntr_changed(struct unm_cntr *cntr);
 
-/* Work became ready, or work that was refused became possible. The current call
- * may not be a poll, so wake the threads that sleep. The domain is locked. */
-void unm_trigger_wake(struct unm_domain *domain);
-
 /*
  * Start work of the ready list. A call examines a bounded number of items; the
  * next call continues where this one stopped. Returns a positive number if work
