@@ -263,6 +263,41 @@ static void test_a_released_receive_signals_calls(void **state)
 	waker_close(&k);
 }
 
+/* A call that needs an entry of the queue of a. */
+static ssize_t call_of_a(struct waker *k, int which)
+{
+	static const struct fi_msg_tagged any = { .addr = FI_ADDR_UNSPEC };
+
+	if (which == 0)
+		return fi_send(k->p.a->ep, &k->sent, 1, NULL, k->p.ab, NULL);
+	if (which == 1)
+		return fi_recv(k->p.a->ep, k->in, 1, NULL, FI_ADDR_UNSPEC,
+			       k->in);
+	return fi_trecvmsg(k->p.a->ep, &any, FI_PEEK);
+}
+
+/* Calls that a full queue refused. No work waits. */
+static void test_reading_a_full_queue_signals_calls(void **state)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct waker k;
+
+	for (int which = 0; which < 3; which++) {
+		alone_open(&k);
+		for (int i = 0; i < WORK_FULL; i++) {
+			EP_OK(fi_recv(k.p.a->ep, k.in, 1, NULL, FI_ADDR_UNSPEC,
+				      k.in));
+			EP_OK(fi_cancel(&k.p.a->ep->fid, k.in));
+		}
+		assert_int_equal(call_of_a(&k, which), -FI_EAGAIN);
+		block(&k);
+		assert_int_equal(fi_cq_readerr(k.p.a->cq, &err, 0), 1);
+		woken(&k);
+		EP_OK(call_of_a(&k, which));
+		waker_close(&k);
+	}
+}
+
 int main(void)
 {
 	/* tests here assert that nothing wakes a sleeper */
@@ -273,6 +308,7 @@ int main(void)
 		EP_TEST(test_reading_a_full_queue_retries_work),
 		EP_TEST(test_a_released_receive_retries_work),
 		EP_TEST(test_a_released_receive_signals_calls),
+		EP_TEST(test_reading_a_full_queue_signals_calls),
 	};
 
 	return unit_run(tests);
