@@ -95,8 +95,11 @@ static void unm_cq_unthrottle(struct unm_cq *cq)
 }
 
 /* If the source of an unread completion was removed from the vector, set it to
- * the next index of the same address, or to FI_ADDR_NOTAVAIL. An error entry
- * has no source; its data, if any, takes the next place in the ring. */
+ * the next index of the same address, or to FI_ADDR_NOTAVAIL. An entry for any
+ * incarnation may have named several peers, one after the other, and a
+ * completion does not record its peer, so the index of one incarnation is not
+ * taken. An error entry has no source; its data, if any, takes the next place
+ * in the ring. */
 static void unm_cq_rename(struct unm_cq *cq, const struct unm_av *av)
 {
 	for (uint64_t i = cq->head; i != cq->tail; i++) {
