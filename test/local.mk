@@ -223,6 +223,7 @@ UNIT_TESTS = \
 	test/unit/test_backlog \
 	test/unit/test_reach \
 	test/unit/test_receive \
+	test/unit/test_refusals \
 	test/unit/test_regions \
 	test/unit/test_regs \
 	test/unit/test_regs_bus \
