@@ -67,7 +67,7 @@ static void test_trap3_all_capabilities_without_asking(void **state)
 {
 	const uint64_t must = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
 		FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_LOCAL_COMM |
-		FI_REMOTE_COMM;
+		FI_REMOTE_COMM | FI_RMA | FI_ATOMIC;
 	struct fi_info *info = offer(NULL);
 
 	assert_int_equal(info->caps & must, must);
@@ -82,6 +82,17 @@ static void test_trap3_all_capabilities_without_asking(void **state)
 	assert_true(info->rx_attr->iov_limit >= 8);
 	assert_true(info->ep_attr->max_msg_size > UINT32_MAX);
 	assert_int_equal(info->domain_attr->resource_mgmt, FI_RM_ENABLED);
+	fi_freeinfo(info);
+}
+
+/* With a smaller size MPICH sends atomics as active messages. */
+static void test_trap10_accesses_of_any_size_are_ordered(void **state)
+{
+	struct fi_info *info = offer(NULL);
+
+	assert_true(info->ep_attr->max_order_raw_size == SIZE_MAX);
+	assert_true(info->ep_attr->max_order_war_size == SIZE_MAX);
+	assert_true(info->ep_attr->max_order_waw_size == SIZE_MAX);
 	fi_freeinfo(info);
 }
 
@@ -742,6 +753,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trap1_no_hints_at_any_version),
 		cmocka_unit_test(test_trap3_all_capabilities_without_asking),
+		cmocka_unit_test(test_trap10_accesses_of_any_size_are_ordered),
 		cmocka_unit_test(test_names_of_values),
 		cmocka_unit_test(test_trap3_prov_name_is_left_to_libfabric),
 		cmocka_unit_test(test_the_offer_as_hints),
