@@ -225,6 +225,7 @@ UNIT_TESTS = \
 	test/unit/test_backlog \
 	test/unit/test_reach \
 	test/unit/test_receive \
+	test/unit/test_refusals \
 	test/unit/test_regions \
 	test/unit/test_regs \
 	test/unit/test_regs_bus \
@@ -232,6 +233,7 @@ UNIT_TESTS = \
 	test/unit/test_regs_time \
 	test/unit/test_rma \
 	test/unit/test_merge \
+	test/unit/test_retry \
 	test/unit/test_reuse \
 	test/unit/test_rdma \
 	test/unit/test_rdma_events \
@@ -420,6 +422,7 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_receive \
 	test/unit/test_regions \
 	test/unit/test_regs \
+	test/unit/test_retry \
 	test/unit/test_reuse \
 	test/unit/test_rma \
 	test/unit/test_safe \
@@ -457,6 +460,7 @@ TSAN_TESTS = \
 	test/unit/test_rdma_events \
 	test/unit/test_rdma_fail \
 	test/unit/test_regions \
+	test/unit/test_retry \
 	test/unit/test_reuse \
 	test/unit/test_safe \
 	test/unit/test_sleepers \

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <rdma/fi_eq.h>
+#include <rdma/fi_trigger.h>
 
 #include "unm_log.h"
 #include "unm_refuse.h"
@@ -41,6 +42,15 @@ static const char *const unm_wait_names[] = {
 	UNM_NAMED(FI_WAIT_SET), UNM_NAMED(FI_WAIT_FD),
 	UNM_NAMED(FI_WAIT_MUTEX_COND), UNM_NAMED(FI_WAIT_YIELD),
 	UNM_NAMED(FI_WAIT_POLLFD),
+};
+
+static const char *const unm_cntr_names[] = {
+	UNM_NAMED(FI_CNTR_EVENTS_COMP),
+	[1] = "FI_CNTR_EVENTS_BYTES",	/* of later libfabrics */
+};
+
+static const char *const unm_trigger_names[] = {
+	UNM_NAMED(FI_TRIGGER_THRESHOLD), UNM_NAMED(FI_TRIGGER_XPU),
 };
 
 /* Write the name of an entry of a table; "" if the table has none. */
@@ -83,6 +93,10 @@ static void unm_name_of(int type, uint64_t value, char *name, size_t len)
 		UNM_NAME_IN(unm_class_names, value, name, len);
 	else if (type == UNM_TYPE_WAIT)
 		UNM_NAME_IN(unm_wait_names, value, name, len);
+	else if (type == UNM_TYPE_CNTR)
+		UNM_NAME_IN(unm_cntr_names, value, name, len);
+	else if (type == UNM_TYPE_TRIGGER)
+		UNM_NAME_IN(unm_trigger_names, value, name, len);
 	else if (type >= 0)
 		fi_tostr_r(name, len, wide ? (const void *)&value : &narrow,
 			   (enum fi_type)type);

@@ -19,6 +19,8 @@
 #define UNM_TYPE_RM	(-2)		/* enum fi_resource_mgmt */
 #define UNM_TYPE_CLASS	(-3)		/* FI_CLASS_ of an object */
 #define UNM_TYPE_WAIT	(-4)		/* enum fi_wait_obj */
+#define UNM_TYPE_CNTR	(-5)		/* enum fi_cntr_events */
+#define UNM_TYPE_TRIGGER (-6)		/* enum fi_trigger_event */
 
 #define UNM_NAMES_MAX	512		/* bytes of text: all capabilities */
 

@@ -8,6 +8,8 @@
 
 #include "lib/ep_pair.h"
 
+#define WORK_FULL	64	/* entries of the smallest queue */
+
 /* Two endpoints with counters. */
 static inline struct ep_pair trigger_pair(void)
 {
@@ -100,6 +102,27 @@ static inline int queue_op(struct ep *e, enum fi_op_type type, void *op,
 	};
 
 	return fi_control(&e->domain->fid, FI_QUEUE_WORK, &w);
+}
+
+/* Makes progress on both sides while something may be refused. */
+static inline void stir(struct ep_pair *p, uint64_t end)
+{
+	fi_cntr_read(p->a->txcntr);
+	ep_poll(p->b);
+	ep_in_time(end, "a message beside a full queue");
+}
+
+/* Fills a's queue by n sends. */
+static inline void fill_queue(struct ep_pair *p, int n)
+{
+	static char out, in;
+	uint64_t end = ep_deadline();
+
+	for (int i = 0; i < n; i++)
+		assert_int_equal(fi_recv(p->b->ep, &in, 1, NULL, p->ba, &in),
+				 0);
+	for (int i = 0; i < n; stir(p, end))
+		i += fi_send(p->a->ep, &out, 1, NULL, p->ab, NULL) == 0;
 }
 
 #endif /* EP_WORK_H */

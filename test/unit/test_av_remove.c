@@ -355,7 +355,8 @@ static void test_two_vectors_of_one_queue(void **state)
  * its vector: a removal still removes the completion's source. */
 static void test_a_completion_outlives_its_endpoint(void **state)
 {
-	struct ep_pair p = ep_pair(NULL);
+	struct ep_want want = { .cntrs = true };
+	struct ep_pair p = ep_pair(&want);
 	struct fi_cq_tagged_entry e;
 	fi_addr_t src[2] = { 0, 0 };
 	uint64_t end = ep_deadline();
@@ -365,9 +366,8 @@ static void test_a_completion_outlives_its_endpoint(void **state)
 		EP_OK(fi_recv(p.b->ep, &in[i], 1, NULL, p.ba, &in[i]));
 		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
 	}
-	for (int i = 0; i < 2000; i++) {
+	while (fi_cntr_read(p.b->rxcntr) < 2) {	/* both are unread */
 		fi_cq_read(p.a->cq, NULL, 0);
-		fi_cq_read(p.b->cq, NULL, 0);
 		ep_in_time(end, "two messages");
 	}
 	assert_int_equal(fi_close(&p.b->ep->fid), 0);
@@ -377,6 +377,34 @@ static void test_a_completion_outlives_its_endpoint(void **state)
 	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
 	assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src[1]), 1);
 	assert_int_equal(src[1], FI_ADDR_NOTAVAIL);
+}
+
+/* The source of an unread completion is the next index of its address as long
+ * as there is one. */
+static void test_a_completion_of_a_duplicate(void **state)
+{
+	struct ep_want cntrs = { .cntrs = true };
+	struct ep_pair p = ep_pair(&cntrs);
+	fi_addr_t dup = ep_insert(p.b, p.a), src[3] = { 0, 0, 0 };
+	const fi_addr_t want[3] = { p.ba, dup, FI_ADDR_NOTAVAIL };
+	uint64_t end = ep_deadline();
+	struct fi_cq_tagged_entry e;
+	char in[3], out = 6;
+
+	for (int i = 0; i < 3; i++) {
+		EP_OK(fi_recv(p.b->ep, &in[i], 1, NULL, p.ba, &in[i]));
+		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+	}
+	while (fi_cntr_read(p.b->rxcntr) < 3) {	/* all three are unread */
+		fi_cq_read(p.a->cq, NULL, 0);
+		ep_in_time(end, "three messages");
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src[i]), 1);
+		assert_int_equal(src[i], want[i]);
+		if (i < 2)
+			EP_OK(fi_av_remove(p.b->av, &src[i], 1, 0));
+	}
 }
 
 /* The first of two indices is removed, the second still names the peer. */
@@ -511,6 +539,7 @@ int main(void)
 		EP_TEST(test_a_completion_outlives_its_endpoint),
 		EP_TEST(test_receives_of_the_second_duplicate),
 		EP_TEST(test_deferred_work_of_a_used_index),
+		EP_TEST(test_a_completion_of_a_duplicate),
 		EP_TEST(test_removal_of_the_first_duplicate),
 		EP_TEST(test_removal_of_the_second_duplicate),
 		EP_TEST(test_removal_during_a_rendezvous),

@@ -67,7 +67,7 @@ static void test_trap3_all_capabilities_without_asking(void **state)
 {
 	const uint64_t must = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
 		FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_LOCAL_COMM |
-		FI_REMOTE_COMM;
+		FI_REMOTE_COMM | FI_RMA | FI_ATOMIC;
 	struct fi_info *info = offer(NULL);
 
 	assert_int_equal(info->caps & must, must);
@@ -85,6 +85,17 @@ static void test_trap3_all_capabilities_without_asking(void **state)
 	fi_freeinfo(info);
 }
 
+/* With a smaller size MPICH sends atomics as active messages. */
+static void test_trap10_accesses_of_any_size_are_ordered(void **state)
+{
+	struct fi_info *info = offer(NULL);
+
+	assert_true(info->ep_attr->max_order_raw_size == SIZE_MAX);
+	assert_true(info->ep_attr->max_order_war_size == SIZE_MAX);
+	assert_true(info->ep_attr->max_order_waw_size == SIZE_MAX);
+	fi_freeinfo(info);
+}
+
 /* Names of the values that log lines of refusals show. */
 static void test_names_of_values(void **state)
 {
@@ -98,6 +109,8 @@ static void test_names_of_values(void **state)
 		{ UNM_TYPE_CLASS, 10000, "0x2710" },
 		{ UNM_TYPE_WAIT, FI_WAIT_POLLFD, "FI_WAIT_POLLFD" },
 		{ UNM_TYPE_WAIT, 77, "0x4d" },
+		{ UNM_TYPE_CNTR, FI_CNTR_EVENTS_COMP, "FI_CNTR_EVENTS_COMP" },
+		{ UNM_TYPE_TRIGGER, FI_TRIGGER_XPU, "FI_TRIGGER_XPU" },
 		{ UNM_TYPE_RM, FI_RM_ENABLED, "FI_RM_ENABLED" },
 		{ FI_TYPE_OP_TYPE, FI_OP_TSEND, "FI_OP_TSEND" },
 		{ FI_TYPE_OP_FLAGS, FI_FENCE, "FI_FENCE" },
@@ -740,6 +753,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trap1_no_hints_at_any_version),
 		cmocka_unit_test(test_trap3_all_capabilities_without_asking),
+		cmocka_unit_test(test_trap10_accesses_of_any_size_are_ordered),
 		cmocka_unit_test(test_names_of_values),
 		cmocka_unit_test(test_trap3_prov_name_is_left_to_libfabric),
 		cmocka_unit_test(test_the_offer_as_hints),

@@ -9,6 +9,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
 
 #include "lib/ep_pair.h"
 #include "hal/hal.h"

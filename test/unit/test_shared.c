@@ -352,14 +352,17 @@ static struct unm_peer *peer_of(const struct scene *s)
 	return ((struct unm_ep *)s->p.a->ep)->peer_of[s->p.ab];
 }
 
-/* fi_mr_refresh() gives up on a peer that is in the middle of an access: no
- * remote key of the old memory is sent any more, and the next call waits
- * again. */
+/* fi_mr_refresh() and fi_mr_bind() give up on a peer that is in the middle of
+ * an access: one line says so, no remote key of the old memory is sent any
+ * more, and the next call waits again. */
 static void test_refresh_gives_up(void **state)
 {
 	int fd, kept = g_unm_env.close_ms;
 	struct iovec iov = { NULL, LEN };
+	struct unit_capture ear;
+	struct fid_cntr *cntr;
 	struct scene s;
+	char text[4096];
 	uint8_t *old;
 
 	NEEDS_ALIASES();
@@ -369,8 +372,20 @@ static void test_refresh_gives_up(void **state)
 	assert_true(unm_guard_enter(peer_of(&s)));
 	map(fd, RW, MAP_SHARED | MAP_FIXED, s.mem);
 	iov.iov_base = s.mem;
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(fi_mr_refresh(s.mr, &iov, 1, 0), -FI_EBUSY);
+	EP_OK(fi_cntr_open(s.p.b->domain, NULL, &cntr, NULL));
+	for (int i = 0; i < 3; i++) {
+		int ret;
+
+		ear = unit_capture_begin();
+		ret = i < 2 ? fi_mr_refresh(s.mr, &iov, 1, 0) :
+			fi_mr_bind(s.mr, &cntr->fid, FI_REMOTE_WRITE);
+		unit_capture_end(&ear, text, sizeof(text));
+		assert_int_equal(ret, -FI_EBUSY);
+		assert_non_null(strstr(text, i < 2 ?
+				       "fi_mr_refresh() gives up " :
+				       "fi_mr_bind() gives up "));
+	}
+	EP_CLOSE(&cntr->fid);
 	unm_guard_leave(peer_of(&s));
 	g_unm_env.close_ms = kept;
 	check_refreshed(&s, old);

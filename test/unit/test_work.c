@@ -2,7 +2,8 @@
 /*
  * test_work.c - deferred work under difficulties: flags that it cannot have,
  * full queues, peers that do not poll, and calls while another thread is about
- * to start the work.
+ * to start the work. test_retry.c has work that the application's own calls
+ * make possible again.
  */
 #include <poll.h>
 
@@ -17,7 +18,6 @@
 
 #define STUCK	3000		/* more than a peer takes without polling */
 #define WAYS	300		/* more than are tried in one poll */
-#define FULL	64		/* entries: the smallest queue */
 #define CALL_US	20000		/* a call that does not wait has returned by
 				 * then */
 
@@ -108,28 +108,6 @@ static void until(struct ep_pair *p, struct fid_cntr *cntr, uint64_t value)
 	}
 }
 
-/* Makes progress on both sides while something may be refused. */
-static void stir(struct ep_pair *p, uint64_t end)
-{
-	fi_cntr_read(p->a->txcntr);
-	ep_poll(p->b);
-	ep_in_time(end, "a message beside a full queue");
-}
-
-static void fill_queue(struct ep_pair *p)
-{
-	static char out, in;
-	uint64_t end = ep_deadline();
-
-	for (int i = 0; i < FULL; i++)
-		assert_int_equal(fi_recv(p->b->ep, &in, 1, NULL, p->ba, &in),
-				 0);
-	for (int n = 0; n < FULL; stir(p, end))
-		n += fi_send(p->a->ep, &out, 1, NULL, p->ab, NULL) == 0;
-	assert_int_equal(fi_send(p->a->ep, &out, 1, NULL, p->ab, NULL),
-			 -FI_EAGAIN);
-}
-
 /* Sends messages to the two receives of a. */
 static void send_back(struct ep_pair *p, char *out)
 {
@@ -176,13 +154,15 @@ static void access_beside(struct ep_pair *p, struct fid_cntr *go,
  * with which the endpoint is bound to the queue. */
 static void test_full_queue(void **state)
 {
-	struct ep_want want = { .cntrs = true, .cq_size = FULL };
+	struct ep_want want = { .cntrs = true, .cq_size = WORK_FULL };
 	struct ep_pair p = ep_pair(&want);
 	struct fid_cntr *go = open_cntr(p.a), *done = open_cntr(p.a);
 	char in[2] = { 0, 0 }, out = 5;
 	struct work k;
 
-	fill_queue(&p);
+	fill_queue(&p, WORK_FULL);
+	assert_int_equal(fi_send(p.a->ep, &out, 1, NULL, p.ab, NULL),
+			 -FI_EAGAIN);
 	for (int i = 0; i < 2; i++) {
 		work_msg(&k, i == 0 ? FI_OP_RECV : FI_OP_TRECV, p.a, &in[i],
 			 FI_ADDR_UNSPEC, 9, 0);

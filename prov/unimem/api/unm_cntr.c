@@ -22,6 +22,7 @@
 #include "unm_env.h"
 #include "unm_log.h"
 #include "unm_nosys.h"
+#include "unm_refuse.h"
 #include "util/unm_list.h"
 
 #define UNM_CNTR_YIELDS	64	/* before a sleep, because the operations that
@@ -215,14 +216,17 @@ int unm_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
 {
 	struct unm_domain *domain = unm_domain(domain_fid);
 	struct fi_cntr_attr none = { .events = FI_CNTR_EVENTS_COMP };
+	char name[UNM_NAMES_MAX];
 	struct unm_cntr *cntr;
 	int ret;
 
 	if (attr == NULL)
 		attr = &none;
 	if (attr->events != FI_CNTR_EVENTS_COMP) {
-		UNM_INFO(CNTR, "events %d asked, offered: "
-			 "FI_CNTR_EVENTS_COMP\n", attr->events);
+		UNM_INFO(CNTR, "events %s asked, offered: "
+			 "FI_CNTR_EVENTS_COMP\n",
+			 unm_value_name(UNM_TYPE_CNTR, attr->events, name,
+					sizeof(name)));
 		return -FI_ENOSYS;
 	}
 	if (attr->flags != 0)

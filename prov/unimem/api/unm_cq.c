@@ -21,12 +21,14 @@
 #include "core/unm_cq_ring.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_idle.h"
 #include "core/unm_obj.h"
 #include "core/unm_peer.h"
 #include "core/unm_wake.h"
 #include "progress/unm_progress.h"
 #include "progress/unm_sleep.h"
+#include "trigger/unm_trigger.h"
 #include "unm_env.h"
 #include "unm_log.h"
 #include "unm_nosys.h"
@@ -61,10 +63,25 @@ static inline void unm_cq_copy(const struct unm_cqe *cqe, void *buf,
 		memcpy(buf, cqe, bytes);
 }
 
-/* Entries were read from a queue that had been full: once it is half empty,
- * send the message credits that were withheld from peers. */
+/* Operations that the full queue refused are possible now: report that to
+ * threads that would retry them, and to those that would start work. */
+static void unm_cq_retry(struct unm_cq *cq)
+{
+	cq->refused = false;
+	unm_list_for_each(pos, &cq->eps)
+		unm_ep_signal_retry(unm_container(pos, struct unm_ep_links,
+						  node)->ep);
+	if (unm_trigger_waits(cq->domain))
+		unm_trigger_wake(cq->domain);
+}
+
+/* Entries were read from a queue that had been full: report that refused
+ * operations are possible, and once the queue is half empty, send the message
+ * credits that were withheld from peers. */
 static void unm_cq_unthrottle(struct unm_cq *cq)
 {
+	if (cq->refused && !unm_cq_full(cq))
+		unm_cq_retry(cq);
 	if (cq->tail - cq->head > cq->limit / 2)
 		return;
 	cq->throttles = false;
@@ -77,10 +94,13 @@ static void unm_cq_unthrottle(struct unm_cq *cq)
 	}
 }
 
-/* Set the source of unread completions to FI_ADDR_NOTAVAIL if its index was
- * removed from the vector. An error entry has no source; its data, if any,
- * takes the next place in the ring. */
-static void unm_cq_unname(struct unm_cq *cq, const struct unm_av *av)
+/* If the source of an unread completion was removed from the vector, set it to
+ * the next index of the same address, or to FI_ADDR_NOTAVAIL. An entry for any
+ * incarnation may have named several peers, one after the other, and a
+ * completion does not record its peer, so the index of one incarnation is not
+ * taken. An error entry has no source; its data, if any, takes the next place
+ * in the ring. */
+static void unm_cq_rename(struct unm_cq *cq, const struct unm_av *av)
 {
 	for (uint64_t i = cq->head; i != cq->tail; i++) {
 		struct unm_cqe *cqe = &cq->ring[i & cq->mask];
@@ -89,14 +109,14 @@ static void unm_cq_unname(struct unm_cq *cq, const struct unm_av *av)
 			i += cqe->err_bytes != 0;
 		else if (cqe->src < av->count && cqe->vector == av->number &&
 			 !av->entry[cqe->src].valid)
-			cqe->src = FI_ADDR_NOTAVAIL;
+			cqe->src = unm_av_find(av, &av->entry[cqe->src].addr);
 	}
 }
 
 void unm_cq_removed(const struct unm_av *av)
 {
 	unm_list_for_each(pos, &av->domain->cqs)
-		unm_cq_unname(unm_container(pos, struct unm_cq, in_domain),
+		unm_cq_rename(unm_container(pos, struct unm_cq, in_domain),
 			      av);
 }
 

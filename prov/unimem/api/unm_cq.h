@@ -21,8 +21,9 @@ bool unm_cq_readable(struct unm_cq *cq);
 int unm_cq_trywait(struct unm_cq *cq);
 
 /* Indices were removed from an address vector: in each queue of the domain, set
- * the source of unread completions that name one of them to FI_ADDR_NOTAVAIL.
- * Also covers completions of endpoints closed since. The domain is locked. */
+ * the source of unread completions that name one of them to the next index of
+ * the same address, or to FI_ADDR_NOTAVAIL. Also covers completions of
+ * endpoints closed since. The domain is locked. */
 void unm_cq_removed(const struct unm_av *av);
 
 /* fi_cq_open(3). attr: NULL or what is asked for; the format and the number of

@@ -12,6 +12,11 @@
 #include "unm_offer.h"
 #include "unm_refuse.h"
 
+#define UNM_WORK_TYPES							\
+	"FI_OP_RECV, FI_OP_SEND, FI_OP_TRECV, FI_OP_TSEND, "		\
+	"FI_OP_READ, FI_OP_WRITE, FI_OP_ATOMIC, FI_OP_FETCH_ATOMIC, "	\
+	"FI_OP_COMPARE_ATOMIC, FI_OP_CNTR_SET, FI_OP_CNTR_ADD"
+
 /* Convert the application's structure to a call and its endpoint; *ep is NULL
  * for an operation on a counter. */
 static int unm_work_parse(const struct fi_deferred_work *work,
@@ -19,6 +24,7 @@ static int unm_work_parse(const struct fi_deferred_work *work,
 {
 	const struct fi_op_compare_atomic *ca = work->op.compare_atomic;
 	const struct fi_op_fetch_atomic *fa = work->op.fetch_atomic;
+	char type[UNM_NAMES_MAX];
 
 	call->type = work->op_type;
 	*ep = NULL;
@@ -57,8 +63,10 @@ static int unm_work_parse(const struct fi_deferred_work *work,
 		call->msg = work->op.cntr;
 		return 0;
 	default:
-		UNM_INFO(DOMAIN, "deferred operation %d asked, offered: those "
-			 "of fi_trigger(3)\n", work->op_type);
+		UNM_INFO(DOMAIN, "deferred operation %s asked, offered: "
+			 UNM_WORK_TYPES "\n",
+			 unm_value_name(FI_TYPE_OP_TYPE, work->op_type, type,
+					sizeof(type)));
 		return -FI_ENOSYS;
 	}
 #undef UNM_PARSE

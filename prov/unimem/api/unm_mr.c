@@ -129,7 +129,8 @@ static int unm_mr_bind_cntr(struct unm_mr *mr, struct unm_cntr *cntr,
 	if (ret != 0)
 		return ret;
 	mr->remote_cntr = cntr;
-	ret = unm_mr_revoke(mr);	/* direct access is not counted */
+	/* direct access is not counted */
+	ret = unm_mr_revoke(mr, "fi_mr_bind()");
 	if (ret != 0) {
 		mr->remote_cntr = NULL;
 		unm_ref_put(&cntr->ref);
@@ -253,7 +254,7 @@ static int unm_mr_refresh(struct unm_mr *mr, const struct fi_mr_modify *modify)
 	unm_lock(mr->domain);
 	mr->holes = holes;
 	if (mr->exported)
-		ret = unm_mr_revoke(mr);
+		ret = unm_mr_revoke(mr, "fi_mr_refresh()");
 	/* also on -FI_EBUSY: no peer that asks from now on may be sent the key
 	 * of the old memory */
 	mr->identified = false;
@@ -317,7 +318,7 @@ static int unm_mr_close(struct fid *fid)
 		return 0;
 	}
 	unm_lock(mr->domain);
-	ret = unm_mr_revoke(mr);
+	ret = unm_mr_revoke(mr, "fi_close()");
 	if (ret != 0) {
 		unm_unlock(mr->domain);
 		return ret;

@@ -29,7 +29,8 @@
 
 #define UNM_AV_MIN	64	/* entries of the smallest table, 2^n */
 
-/* An entry of the table. If it is not valid, the other fields mean nothing. */
+/* An entry of the table. If it is not valid, next and first mean nothing. A
+ * removed entry keeps its address until its index is taken again. */
 struct unm_av_entry {
 	struct hal_addr addr;
 	uint32_t next;			/* next entry of the hash chain, its

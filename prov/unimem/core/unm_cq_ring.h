@@ -61,8 +61,11 @@ struct unm_cq {
 	uint64_t mask;			/* entries of ring minus 1, ring has 2^n
 					 */
 	uint64_t limit;			/* entries the queue was opened for */
-	bool throttles;			/* was full: credits are withheld until
+	bool throttles;			/* was full: credits are withheld, or
+					 * operations were refused, until
 					 * entries have been read */
+	bool refused;			/* operations were refused because the
+					 * queue was full */
 	bool overrun;			/* memory ran out, entries are lost */
 	uint32_t reads;			/* calls that read the queue; some of
 					 * them make progress although entries
@@ -92,6 +95,14 @@ static inline struct unm_cq *unm_cq(struct fid_cq *fid)
 static inline bool unm_cq_full(const struct unm_cq *cq)
 {
 	return cq != NULL && cq->tail - cq->head >= cq->limit;
+}
+
+/* An operation is refused because the queue is full: the call that reads the
+ * queue below its limit reports that it can be tried again. */
+static inline void unm_cq_refuse(struct unm_cq *cq)
+{
+	cq->refused = true;
+	cq->throttles = true;
 }
 
 /*

@@ -138,8 +138,9 @@ static inline bool unm_trigger_waits(const struct unm_domain *domain)
 /*
  * True: work is ready that may start now, so nobody may sleep before a poll has
  * tried it. False: two passes over the ready work were refused everywhere, and
- * nothing has changed since; unm_ep_signal_retry() wakes the sleepers when some
- * of it can start. The domain is locked.
+ * nothing has changed since; unm_ep_signal_retry(), unm_ep_signal_recv() or the
+ * call that reads a full completion queue wakes the sleepers when some of it
+ * can start. The domain is locked.
  */
 static inline bool unm_trigger_runnable(const struct unm_domain *domain)
 {

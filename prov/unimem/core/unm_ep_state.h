@@ -83,6 +83,8 @@ struct unm_ep {
 	bool source_err;		/* FI_SOURCE_ERR: report the address of
 					 * an unresolved peer */
 	bool lost;			/* a peer has died: msg/unm_lost.h */
+	bool recvs_wanted;		/* a receive was refused, because too
+					 * many were posted or memory ran out */
 	struct unm_cq *rx_cq;
 	struct unm_cntr *rx_cntr;
 	uint64_t rx_msg_flags;

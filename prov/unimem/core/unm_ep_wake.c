@@ -114,6 +114,25 @@ void unm_ep_signal_retry(struct unm_ep *ep)
 	}
 }
 
+/* A poll by one thread starts the work of the whole domain, but which of the
+ * threads are asleep is not known here, so wake all. */
+void unm_trigger_wake(struct unm_domain *domain)
+{
+	unm_trigger_again(domain);
+	unm_wait_wake_progress(domain);
+	unm_list_for_each(pos, &domain->eps)
+		unm_ep_wake_all(unm_container(pos, struct unm_ep_links,
+					      node)->ep);
+}
+
+void unm_ep_signal_recv(struct unm_ep *ep)
+{
+	ep->recvs_wanted = false;
+	unm_ep_signal_retry(ep);
+	if (unm_trigger_waits(ep->domain))
+		unm_trigger_wake(ep->domain);
+}
+
 int unm_cntr_of_all(struct unm_cntr *cntr)
 {
 	int ret = 0;

@@ -11,6 +11,7 @@
 #define UNM_EP_WAKE_H
 
 struct unm_cntr;
+struct unm_domain;
 struct unm_ep;
 struct unm_wait;
 
@@ -34,6 +35,15 @@ void unm_ep_wake_all(struct unm_ep *ep);
  * that block on a descriptor of the endpoint's queues and counters are woken,
  * and the next fi_trywait() for each of them returns -FI_EAGAIN. */
 void unm_ep_signal_retry(struct unm_ep *ep);
+
+/* Work became ready, or work that was refused became possible. The current call
+ * may not be a poll, so wake the threads that sleep. */
+void unm_trigger_wake(struct unm_domain *domain);
+
+/* A receive was released after others had been refused (ep->recvs_wanted):
+ * report that these, and refused work, may be tried again. The current call may
+ * not be a poll. */
+void unm_ep_signal_recv(struct unm_ep *ep);
 
 /* Take a reference to a counter for deferred work or a region: from now on any
  * endpoint of the domain may increment the counter. Returns 0; -FI_ENOMEM or

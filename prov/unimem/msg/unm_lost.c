@@ -14,7 +14,6 @@
 #include "msg/unm_lost.h"
 #include "msg/unm_rx_op.h"
 #include "util/unm_list.h"
-#include "util/unm_pool.h"
 
 static void unm_lost_end(struct unm_ep *ep, struct unm_rx_op *op, int err)
 {
@@ -29,7 +28,7 @@ static void unm_lost_end(struct unm_ep *ep, struct unm_rx_op *op, int err)
 		unm_multi_cancel(ep, op, err);
 		return;
 	}
-	unm_pool_release(&ep->rx_pool, op);
+	unm_rx_op_release(ep, op);
 	unm_complete_rx(ep, &done);
 }
 

@@ -90,7 +90,7 @@ void unm_deliver(struct unm_ep *ep, struct unm_rx_op *op,
 				   got->len);
 	}
 	unm_rx_done(&done, op, got, op->iov[0].iov_base, len);
-	unm_pool_release(&ep->rx_pool, op);
+	unm_rx_op_release(ep, op);
 	unm_complete_message(ep, &done);
 }
 
@@ -379,10 +379,13 @@ ssize_t unm_recv_queue(struct unm_ep *ep, const uint64_t kind, void *buf,
 	if (unm_lost(ep, src) &&
 	    unm_match_find_msg(&ep->match[tagged], tag, ignore, src) == NULL)
 		return -FI_ECONNRESET;
-	if (ep->rx_pool.used >= (uint32_t)g_unm_env.rx_size)
+	if (ep->rx_pool.used >= (uint32_t)g_unm_env.rx_size) {
+		ep->recvs_wanted = true;
 		return -FI_EAGAIN;
+	}
 	if (unm_cq_full(ep->rx_cq) &&
 	    (flags & (FI_COMPLETION | UNM_OP_WORK)) != UNM_OP_WORK) {
+		unm_cq_refuse(ep->rx_cq);
 		ep->stats->again_queue++;
 		return -FI_EAGAIN;
 	}
@@ -508,7 +511,11 @@ int unm_recv_may_peek(const struct unm_ep *ep, fi_addr_t addr, uint64_t *src)
 {
 	int ret = unm_recv_src(ep, addr, src);
 
-	return ret == 0 && unm_cq_full(ep->rx_cq) ? -FI_EAGAIN : ret;
+	if (ret == 0 && unm_cq_full(ep->rx_cq)) {
+		unm_cq_refuse(ep->rx_cq);
+		ret = -FI_EAGAIN;
+	}
+	return ret;
 }
 
 void unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
@@ -601,7 +608,7 @@ ssize_t unm_recv_cancel_locked(struct unm_ep *ep, void *context)
 		.err = FI_ECANCELED, .src = FI_ADDR_NOTAVAIL,
 	};
 	unm_match_unpost(&ep->match[op->tagged], &op->match);
-	unm_pool_release(&ep->rx_pool, op);
+	unm_rx_op_release(ep, op);
 	unm_complete_rx(ep, &done);
 	return 0;
 }

@@ -58,7 +58,7 @@ static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_rdv_unbounce(ep, op);
 	if (op->mem != NULL)
 		unm_cache_read(op->peer, op->mem);
-	unm_pool_release(&ep->rx_pool, op);
+	unm_rx_op_release(ep, op);
 }
 
 /* ---- Control packets ------------------------------------------------- */

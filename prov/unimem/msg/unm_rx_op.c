@@ -6,7 +6,6 @@
 #include "core/unm_complete.h"
 #include "core/unm_match.h"
 #include "msg/unm_rx_op.h"
-#include "util/unm_pool.h"
 
 void unm_multi_retire(struct unm_ep *ep, struct unm_rx_op *buf)
 {
@@ -26,7 +25,7 @@ uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf)
 
 	if (!buf->retired || buf->children != 0)
 		return 0;
-	unm_pool_release(&ep->rx_pool, buf);
+	unm_rx_op_release(ep, buf);
 	if (!was_canceled)
 		return FI_MULTI_RECV;
 	unm_complete_rx(ep, &canceled);

@@ -8,6 +8,7 @@
 #define UNM_RX_OP_H
 
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_op.h"
 #include "util/unm_pool.h"
 
@@ -44,19 +45,31 @@ static inline void unm_rx_op_vector(struct unm_rx_op *op,
 	}
 }
 
-/* A receive without buffers, in no list. NULL: the pool is empty. */
+/* A receive without buffers, in no list. NULL: memory ran out;
+ * unm_rx_op_release() reports that it may be tried again. */
 static inline struct unm_rx_op *
 unm_rx_op_new(struct unm_ep *ep, void *context, uint64_t flags, bool tagged)
 {
 	struct unm_rx_op *op = unm_pool_alloc(&ep->rx_pool);
 
-	if (op == NULL)
+	if (op == NULL) {
+		ep->recvs_wanted = true;
 		return NULL;
+	}
 	op->match.context = context;
 	op->flags = flags;
 	op->state = UNM_RX_POSTED;
 	op->tagged = tagged;
 	return op;
+}
+
+/* Release a receive that is in no list, and notify callers that were refused
+ * one. */
+static inline void unm_rx_op_release(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	unm_pool_release(&ep->rx_pool, op);
+	if (__builtin_expect(ep->recvs_wanted, 0))
+		unm_ep_signal_recv(ep);
 }
 
 /* Retire a multi-receive buffer: it matches no further message. */

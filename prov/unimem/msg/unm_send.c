@@ -481,6 +481,7 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 	if (s->inject && s->len > ep->info->tx_attr->inject_size)
 		return -FI_EMSGSIZE;
 	if ((s->flags & FI_COMPLETION) && unm_cq_full(ep->tx_cq)) {
+		unm_cq_refuse(ep->tx_cq);
 		ep->stats->again_queue++;
 		return -FI_EAGAIN;
 	}

@@ -82,8 +82,9 @@ static bool unm_revoke_waits(struct unm_ep *ep)
 }
 
 /* The time is over: name the first peer that is still inside, in one line. If
- * no other thread waits for the peers, wait for none of them any more. */
-static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
+ * no other thread waits for the peers, wait for none of them any more. call:
+ * the call that waited. */
+static void unm_revoke_give_up(struct unm_ep *ep, const char *call, bool *named)
 {
 	unm_list_for_each(pos, &ep->peers) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
@@ -91,10 +92,10 @@ static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
 
 		if (!*named &&
 		    (peer->guard_awaited != 0 || peer->revoke_pending)) {
-			UNM_WARN(MR, "fi_close() gives up after %d ms: the "
-				 "peer on board %u interface %u has been in "
-				 "the middle of an access all the time. It is "
-				 "stopped, or FI_UNIMEM_CLOSE_MS is too short",
+			UNM_WARN(MR, "%s gives up after %d ms: the peer on "
+				 "board %u interface %u has been in the middle "
+				 "of an access all the time. It is stopped, or "
+				 "FI_UNIMEM_CLOSE_MS is too short", call,
 				 g_unm_env.close_ms, peer->hp->addr.board,
 				 peer->hp->addr.iface);
 			*named = true;
@@ -122,7 +123,7 @@ static bool unm_revoke_all_out(struct unm_domain *domain)
  * other. Returns 0, or -FI_EBUSY after FI_UNIMEM_CLOSE_MS, because a peer stays
  * inside for as long as its process is stopped.
  */
-static int unm_revoke_wait(struct unm_domain *domain)
+static int unm_revoke_wait(struct unm_domain *domain, const char *call)
 {
 	uint64_t end = unm_now_us() + (uint64_t)g_unm_env.close_ms * 1000;
 	bool late = false, named = false, out;
@@ -144,11 +145,11 @@ static int unm_revoke_wait(struct unm_domain *domain)
 		return 0;
 	unm_list_for_each(pos, &domain->eps)
 		unm_revoke_give_up(unm_container(pos, struct unm_ep_links,
-						 node)->ep, &named);
+						 node)->ep, call, &named);
 	return -FI_EBUSY;
 }
 
-int unm_mr_revoke(struct unm_mr *mr)
+int unm_mr_revoke(struct unm_mr *mr, const char *call)
 {
 	int ret;
 
@@ -158,7 +159,7 @@ int unm_mr_revoke(struct unm_mr *mr)
 	unm_list_for_each(pos, &mr->domain->eps)
 		unm_revoke_ep(unm_container(pos, struct unm_ep_links,
 					    node)->ep, mr->number, 1);
-	ret = unm_revoke_wait(mr->domain);
+	ret = unm_revoke_wait(mr->domain, call);
 	mr->closing = false;
 	mr->rkey_sent = ret != 0;
 	mr->exported = mr->exported && ret != 0;
@@ -171,7 +172,7 @@ int unm_target_close(struct unm_ep *ep)
 
 	ep->closing = true;
 	unm_revoke_ep(ep, 0, 2);
-	ret = unm_revoke_wait(ep->domain);
+	ret = unm_revoke_wait(ep->domain, "fi_close()");
 	ep->closing = ret == 0;
 	return ret;
 }

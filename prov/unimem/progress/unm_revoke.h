@@ -14,9 +14,10 @@ struct unm_mr;
  * region directly. Returns 0, or -FI_EBUSY if a peer may still be inside after
  * FI_UNIMEM_CLOSE_MS: then the region stays registered. Called with the
  * domain's lock, which is released during the wait and held on return; the
- * domain's endpoints make progress meanwhile and execute requests.
+ * domain's endpoints make progress meanwhile and execute requests. call: the
+ * application's call, for the line that -FI_EBUSY logs.
  */
-int unm_mr_revoke(struct unm_mr *mr);
+int unm_mr_revoke(struct unm_mr *mr, const char *call);
 
 /*
  * The same for all regions, by an endpoint that is being closed: no peer may

@@ -35,6 +35,7 @@ static int unm_os_begin(struct unm_ep *ep, fi_addr_t dest,
 	    ep->info->tx_attr->inject_size)
 		return -FI_EMSGSIZE;
 	if ((a->flags & FI_COMPLETION) && unm_cq_full(ep->tx_cq)) {
+		unm_cq_refuse(ep->tx_cq);
 		ep->stats->again_queue++;
 		return -FI_EAGAIN;
 	}

@@ -27,6 +27,7 @@
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
 #include "unm_log.h"
+#include "unm_refuse.h"
 #include "util/unm_list.h"
 
 #define UNM_LOOKS_MAX	256	/* work examined in one unm_trigger_run() */
@@ -305,20 +306,6 @@ void unm_trigger_await(struct unm_domain *domain)
 	w->state = UNM_WORK_IN_PROGRESS;
 }
 
-/*
- * Work became ready. The current call may not be a poll, so wake the threads
- * that sleep: any of them will do, because each poll starts the work of the
- * whole domain.
- */
-static void unm_trigger_wake(struct unm_domain *domain)
-{
-	unm_trigger_again(domain);
-	unm_wait_wake_progress(domain);
-	unm_list_for_each(pos, &domain->eps)
-		unm_ep_wake_all(unm_container(pos, struct unm_ep_links,
-					      node)->ep);
-}
-
 void unm_trigger_removed(struct unm_av *av, fi_addr_t index)
 {
 	bool ready = false;
@@ -425,6 +412,7 @@ ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 	const struct fi_triggered_context *ctx = call->context;
 	struct unm_call plain = *call;
 	struct unm_work like = { .ep = ep };
+	char name[UNM_NAMES_MAX];
 
 	if (odd == UNM_OP_WORK && ctx != NULL &&
 	    call->context == ep->domain->starts)
@@ -434,8 +422,10 @@ ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 	if (ctx == NULL)
 		return -FI_EINVAL;
 	if (ctx->event_type != FI_TRIGGER_THRESHOLD) {
-		UNM_INFO(EP_DATA, "trigger event %d asked, offered: "
-			 "FI_TRIGGER_THRESHOLD\n", ctx->event_type);
+		UNM_INFO(EP_DATA, "trigger event %s asked, offered: "
+			 "FI_TRIGGER_THRESHOLD\n",
+			 unm_value_name(UNM_TYPE_TRIGGER, ctx->event_type, name,
+					sizeof(name)));
 		return -FI_ENOSYS;
 	}
 	if (!unm_cntr_of(ep->domain, ctx->trigger.threshold.cntr))
