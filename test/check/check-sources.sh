@@ -25,7 +25,8 @@ done
 for f in test/fuzz/fuzz_*.c; do
 	name=$(basename "$f" .c)
 	[ "$name" != fuzz_main ] || continue
-	grep -qFx "test_fuzz_${name}_LDFLAGS = \$(LINK_FUZZER)" test/link.mk || {
+	flags="test_fuzz_${name}_LDFLAGS = \$(LINK_FUZZER)"
+	grep -qFx "$flags" test/link.mk || {
 		echo "test/link.mk links $f without libFuzzer"
 		failed=1
 	}
