@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # How test programs are compiled and linked that need more than the common
-# flags. A job of check-full has this file among its inputs, and test/local.mk
-# not, as that changes with each new test (scripts/full.list).
+# flags. Most jobs of check-full have this file among their inputs. Few have
+# test/local.mk, as that changes with each new test (scripts/full.list).
 
 test_check_check_dso_LDADD = $(LIBFABRIC_LIBS)
 test_unit_test_gsas_secure_CPPFLAGS = $(AM_CPPFLAGS) -DGSAS_BINDIR='"$(bindir)"'
