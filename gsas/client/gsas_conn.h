@@ -65,7 +65,8 @@ struct gsas_conn {
 				 * answer, which is the request join */
 	int closed_error;	/* -errno of calls while peer is NULL */
 	uint64_t waited;	/* ns that the thread waited since the last
-				 * answer */
+				 * answer, or since the end of a wait for a
+				 * credit or an import */
 	int status;		/* of the HAL at the last connect, 0 or -errno;
 				 * -errno when the service ended */
 	int reported;		/* the status in the last line about the host of

@@ -160,6 +160,8 @@ int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 		ret = gsas_conn_try_send(conn, msg, request);
 	} while (ret == -FI_EAGAIN);
 	t->waits_to_send = false;
+	if (ret == 0)		/* the service released or answered packets */
+		conn->waited = 0;
 	return ret;
 }
 

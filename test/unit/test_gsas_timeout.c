@@ -144,6 +144,51 @@ static void test_stopped_dequeue(void **state)
 	stopped_dequeue(100 * LIMIT_MS);
 }
 
+static const struct hal_ops *g_ops;	/* the HAL's own, where a test replaces
+					 * some of them */
+static struct gsas_conn *g_conn;	/* that waits */
+static pid_t g_stopped;			/* its service, 0: it runs again */
+
+/* The events of the interface. The service runs again as soon as time of a wait
+ * has counted. */
+static int service_resumes(struct hal_if *hif, struct hal_event *ev, int max)
+{
+	if (g_stopped != 0 && g_conn->waited != 0) {
+		HOLDS(kill(g_stopped, SIGCONT) == 0);
+		g_stopped = 0;
+	}
+	return g_ops->service(hif, ev, max);
+}
+
+/* After a wait for a credit the next wait has the whole limit, although no
+ * packet has come in between. */
+static void test_credit(void **state)
+{
+	struct gsas_thread *t;
+	struct hal_ops ops;
+	gsas_addr a;
+	pid_t pid;
+
+	host_stop(1);
+	pid = host_process(1);
+	a = resume(pid);
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first + 1, &g_conn), 0);
+	g_ops = t->hif->ops;	/* of the interface */
+	ops = *g_ops;
+	ops.service = service_resumes;
+	t->hif->ops = &ops;
+	unit_stop(pid);
+	g_stopped = pid;
+	while (g_stopped != 0)
+		assert_int_equal(gsas_write64_post(a, 1), 0);
+	t->hif->ops = g_ops;
+	assert_int_equal((int)g_conn->waited, 0);
+	assert_int_equal(gsas_fence(-1), 0);
+	unit_kill(pid);
+	host_start(1);
+}
+
 static pid_t g_stops;	/* service that import_unanswered() stops */
 
 /* The service has answered MAP, and stops before it answers the HAL's request
@@ -157,7 +202,6 @@ static int import_unanswered(struct hal_peer *peer, const struct hal_key *key,
 	return -FI_EAGAIN;
 }
 
-static const struct hal_ops *g_ops;	/* of the peer, with its real import */
 static uint64_t g_slow_until;		/* ns */
 
 /* The service lives, and takes long for the HAL's request. */
@@ -186,6 +230,8 @@ static void slow_import(gsas_addr a)
 	assert_true(unm_now_ns() >= g_slow_until);
 	assert_non_null(conn->peer);
 	conn->peer->ops = g_ops;
+	/* the next wait has the whole limit */
+	assert_int_equal((int)conn->waited, 0);
 }
 
 static void test_stopped_import(void **state)
@@ -285,6 +331,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_stopped_queue),
 		cmocka_unit_test(test_stopped_dequeue),
+		cmocka_unit_test(test_credit),
 		cmocka_unit_test(test_stopped_import),
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_long_step),
