@@ -69,24 +69,26 @@ int gsas_port_begin(struct gsas_conn *conn, const struct gsas_msg *msg,
  * Count how long the services of pending requests have been silent, as
  * gsas_wait.c does for a thread that waits. Time in which the port was not
  * polled does not count, except the first STEP_NS of it, which a caller may
- * sleep between two polls.
+ * sleep between two polls. Returns whether requests may have completed.
  */
-static void check_timeouts(struct gsas_thread *port, uint64_t now)
+static bool check_timeouts(struct gsas_thread *port, uint64_t now)
 {
 	uint64_t step = now - port->timeout_checked;
+	bool moved = false;
 
 	if (step < CHECK_NS)
-		return;
+		return false;
 	port->timeout_checked = now;
 	if (port->timeout == 0)
-		return;
+		return false;
 	for (uint32_t i = 0; i < port->nused; i++) {
 		struct gsas_conn *conn = port->conn[port->used[i]];
 
 		if (conn->peer != NULL)
-			gsas_conn_check_timeout(conn, step < STEP_NS ? step :
-						STEP_NS);
+			moved |= gsas_conn_check_timeout(conn,
+					step < STEP_NS ? step : STEP_NS);
 	}
+	return moved;
 }
 
 bool gsas_port_progress(struct gsas_thread *port)
@@ -96,6 +98,6 @@ bool gsas_port_progress(struct gsas_thread *port)
 
 	if (now >= port->next_events)
 		gsas_thread_events(port);
-	check_timeouts(port, now);
+	moved |= check_timeouts(port, now);
 	return moved;
 }

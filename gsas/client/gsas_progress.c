@@ -134,7 +134,7 @@ static bool conn_waits(const struct gsas_conn *conn)
 	return conn->nfree != GSAS_TAGS || conn->bulk != NULL || conn->blocked;
 }
 
-void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns)
+bool gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns)
 {
 	/* a group without a name, which the service refuses */
 	static const struct gsas_msg probe = { .opcode = GSAS_GROUP };
@@ -142,21 +142,23 @@ void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns)
 
 	if (!conn_waits(conn)) {
 		conn->waited = 0;
-		return;
+		return false;
 	}
 	conn->waited += ns;
 	/* A step may be as long as the limit. Close only if an earlier step
 	 * tried to send a probe and its answer has not arrived meanwhile. */
 	if (conn->waited >= limit && before >= limit / 2) {
 		if (gsas_conn_poll(conn))
-			return;
+			return true;
 		gsas_log("board %u: its service did not answer for %u ms "
 			 "(GSAS_TIMEOUT); the connection is closed",
 			 conn->board, (unsigned)(limit / 1000000));
 		conn->closed_error = -FI_ETIMEDOUT;
 		gsas_conn_close(conn);
-	} else if (conn->waited >= limit / 2 && !conn->probed) {
+		return true;
+	}
+	if (conn->waited >= limit / 2 && !conn->probed)
 		conn->probed =
 			gsas_conn_try_send(conn, &probe, &conn->ignored) == 0;
-	}
+	return false;
 }

@@ -28,9 +28,11 @@ bool gsas_conn_poll(struct gsas_conn *conn);
  * Account for ns nanoseconds of waiting. If the thread waits for this service,
  * half of its timeout without an answer sends a probe, and all of the timeout
  * closes the connection with -FI_ETIMEDOUT, but never in the call that sends
- * the probe. The timeout is not 0.
+ * the probe. The timeout is not 0. Returns whether answers were handled or the
+ * connection was closed: requests may have completed, so the caller must not
+ * sleep.
  */
-void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns);
+bool gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns);
 
 /* Complete all pending requests with conn->closed_error, unmap the segments of
  * the service, free the peer. */

@@ -89,14 +89,15 @@ static void sleep_for_event(struct gsas_thread *t)
  * Count how long this thread has waited without an answer, for each service.
  * The time between two waits does not count, unless it is at most GAP_NS:
  * otherwise a thread that waits again and again for less than CHECK_NS would
- * never count any time.
+ * never count any time. Returns whether requests may have completed.
  */
-static void check_timeouts(struct gsas_thread *t, uint64_t now)
+static bool check_timeouts(struct gsas_thread *t, uint64_t now)
 {
 	uint64_t step = now - t->timeout_checked;
+	bool moved = false;
 
 	if (step < CHECK_NS)
-		return;
+		return false;
 	if (t->begins && step > GAP_NS)
 		step = 0;
 	if (step > STEP_NS)
@@ -104,13 +105,14 @@ static void check_timeouts(struct gsas_thread *t, uint64_t now)
 	t->timeout_checked = now;
 	t->begins = false;
 	if (t->timeout == 0)
-		return;
+		return false;
 	for (uint32_t i = 0; i < t->nused; i++) {
 		struct gsas_conn *conn = t->conn[t->used[i]];
 
 		if (conn->peer != NULL)
-			gsas_conn_check_timeout(conn, step);
+			moved |= gsas_conn_check_timeout(conn, step);
 	}
+	return moved;
 }
 
 void gsas_wait_step(struct gsas_thread *t)
@@ -128,7 +130,10 @@ void gsas_wait_step(struct gsas_thread *t)
 	now = unm_now_ns();
 	if (now >= t->next_events)
 		gsas_thread_events(t);
-	check_timeouts(t, now);
+	if (check_timeouts(t, now)) {
+		t->polls = 0;
+		return;
+	}
 	if (t->polls < t->yield.spin + YIELDS ||
 	    !(t->hif->caps->flags & HAL_CAP_EVENT))
 		yield_processor(t, now);

@@ -8,6 +8,7 @@
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
 #include "client/gsas_progress.h"
+#include "client/gsas_wait.h"
 #include "lib/gsas_services.h"
 #include "util/unm_clock.h"
 
@@ -325,6 +326,54 @@ static void test_long_step(void **state)
 	assert_int_equal(gsas_free(a), 0);
 }
 
+static int g_arms;	/* attempts to sleep */
+
+static int counts_arms(struct hal_if *hif)
+{
+	g_arms++;
+	return -FI_EAGAIN;
+}
+
+/* The events of the interface. Meanwhile the limit passes, and the answer to
+ * the probe arrives. */
+static int answer_arrives(struct hal_if *hif, struct hal_event *ev, int max)
+{
+	const uint64_t limit = LIMIT_MS * UINT64_C(1000000);
+	uint64_t head;
+
+	(void)gsas_conn_check_timeout(g_conn, 2 * limit);
+	while (hal_rx_peek(g_conn->peer, &head) == NULL)
+		hal_if_pump(hif);
+	return 0;
+}
+
+/* A step of a wait in which the check of the limit reads an answer does not
+ * sleep: the answer may be the one that the caller waits for. */
+static void test_answer_read_by_check(void **state)
+{
+	struct gsas_thread *t;
+	struct hal_ops ops;
+	gsas_addr a;
+
+	assert_int_equal(gsas_alloc(1, g_first, 0, NULL, &a), 0);
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first, &g_conn), 0);
+	g_ops = t->hif->ops;
+	ops = *g_ops;
+	ops.service = answer_arrives;
+	ops.arm = counts_arms;
+	t->hif->ops = &ops;
+	t->polls = UINT32_MAX / 2;	/* the step would sleep */
+	t->next_events = 0;
+	t->timeout_checked = 0;
+	gsas_conn_wait_step(g_conn);
+	t->hif->ops = g_ops;
+	assert_int_equal(g_arms, 0);
+	assert_non_null(g_conn->peer);
+	assert_int_equal((int)g_conn->waited, 0);
+	assert_int_equal(gsas_free(a), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +384,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_stopped_import),
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_long_step),
+		cmocka_unit_test(test_answer_read_by_check),
 	};
 	char text[16];
 
