@@ -296,8 +296,9 @@ static bool may_wait(const struct gsas_conn *conn)
 /* Send a QUEUE_WAIT, which the service answers when a word is inside. If the
  * caller stops waiting before the answer, the next call for this queue waits
  * for the same request. A thread that waits at many queues in turn therefore
- * has one request under way for each, so may_wait() bounds their number. */
-static int send_queue_wait(struct gsas_queue_handle *q)
+ * has one request under way for each, so may_wait() bounds their number.
+ * -FI_EAGAIN: there was no free tag or credit before end, in ns. */
+static int send_queue_wait(struct gsas_queue_handle *q, uint64_t end)
 {
 	struct gsas_msg msg = {
 		.opcode = GSAS_QUEUE_WAIT, .address = q->address,
@@ -309,19 +310,21 @@ static int send_queue_wait(struct gsas_queue_handle *q)
 	if (ret != 0 || q->waits || !may_wait(conn))
 		return ret;
 	gsas_request_begin(&q->wait, t->number);
-	ret = gsas_conn_send(conn, &msg, &q->wait);
+	ret = gsas_conn_send_until(conn, &msg, &q->wait, end);
 	q->waits = ret == 0;
 	return ret;
 }
 
-/* Wait until the QUEUE_WAIT is answered; if none could be sent, for POLL_NS; in
- * no case after end, in ns. 0: a word may be inside; -FI_EAGAIN: check again,
- * unless end has passed; or the error of the queue or of the connection, which
- * is -FI_ETIMEDOUT if the service is stopped. */
+/* Wait until the QUEUE_WAIT is answered; if may_wait() allows none, for
+ * POLL_NS; in no case after end, in ns. Only a bulk request that this thread
+ * began before may take longer to be sent (queue_conn()). 0: a word may be
+ * inside; -FI_EAGAIN: check again, unless end has passed; or the error of the
+ * queue or of the connection, which is -FI_ETIMEDOUT if the service is
+ * stopped. */
 static int await_word(struct gsas_queue_handle *q, uint64_t end)
 {
 	struct gsas_thread *t = q->conn->thread;
-	int ret = send_queue_wait(q);
+	int ret = send_queue_wait(q, end);
 	uint64_t until = end, poll_end;
 
 	if (ret != 0)

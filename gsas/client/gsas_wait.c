@@ -150,8 +150,8 @@ void gsas_conn_wait_step(struct gsas_conn *conn)
 
 /* ---- Requests ------------------------------------------------------------ */
 
-int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
-		   struct gsas_request *request)
+int gsas_conn_send_until(struct gsas_conn *conn, const struct gsas_msg *msg,
+			 struct gsas_request *request, uint64_t end)
 {
 	struct gsas_thread *t = conn->thread;
 	int ret = gsas_conn_try_send(conn, msg, request);
@@ -163,7 +163,7 @@ int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 	do {
 		gsas_conn_wait_step(conn);
 		ret = gsas_conn_try_send(conn, msg, request);
-	} while (ret == -FI_EAGAIN);
+	} while (ret == -FI_EAGAIN && unm_now_ns() < end);
 	t->waits_to_send = false;
 	if (ret == 0)		/* the service released or answered packets */
 		conn->waited = 0;

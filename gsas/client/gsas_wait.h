@@ -32,12 +32,21 @@ static inline void gsas_wait_begin(struct gsas_thread *t)
 void gsas_conn_wait_step(struct gsas_conn *conn);
 
 /*
- * Send a message; if there is no free tag or credit, wait for one. The answer
- * completes request; NULL: a posted message, which is not answered.
- * 0: sent; -FI_ECONNRESET, -FI_ETIMEDOUT: the connection is closed.
+ * Send a message; if there is no free tag or credit, wait for one until end, in
+ * ns. The answer completes request; NULL: a posted message, which is not
+ * answered. 0: sent; -FI_EAGAIN: not sent, and end has passed; -FI_ECONNRESET,
+ * -FI_ETIMEDOUT: the connection is closed.
  */
-int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
-		   struct gsas_request *request);
+int gsas_conn_send_until(struct gsas_conn *conn, const struct gsas_msg *msg,
+			 struct gsas_request *request, uint64_t end);
+
+/* The same without an end. */
+static inline int gsas_conn_send(struct gsas_conn *conn,
+				 const struct gsas_msg *msg,
+				 struct gsas_request *request)
+{
+	return gsas_conn_send_until(conn, msg, request, UINT64_MAX);
+}
 
 /* Make progress until the request is complete. Returns its status. */
 int gsas_request_wait(struct gsas_thread *t, struct gsas_request *request);

@@ -145,6 +145,51 @@ static void test_stopped_dequeue(void **state)
 	stopped_dequeue(100 * LIMIT_MS);
 }
 
+/* A wait for a word that gets no credit for its request ends at its own limit,
+ * without an end of the connection. */
+static void test_dequeue_without_credit(void **state)
+{
+	struct gsas_queue_handle *q;
+	struct gsas_msg msg = { .opcode = GSAS_WRITE64 };
+	struct gsas_thread *t;
+	struct gsas_conn *conn;
+	gsas_addr addr;
+	uint64_t word;
+	pid_t pid;
+	int ret;
+
+	host_stop(0);
+	pid = host_process(0);
+	while (gsas_alloc(1, g_first, 0, NULL, &msg.address) != 0)
+		;
+	assert_int_equal(gsas_queue_create(8, 8, g_first, 0, NULL, &addr), 0);
+	assert_int_equal(gsas_queue_open(addr, &q), 0);
+	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
+	unit_stop(pid);
+	do {
+		hal_if_pump(t->hif);
+		ret = gsas_conn_try_send(conn, &msg, NULL);
+	} while (ret == 0);
+	assert_int_equal(ret, -FI_EAGAIN);
+	assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
+	assert_non_null(conn->peer);
+	/* the request is sent once the service runs */
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
+	assert_int_equal(gsas_enqueue(q, 7), 0);
+	assert_int_equal(gsas_dequeue_wait(q, &word, -1), 0);
+	assert_int_equal(word, 7);
+	assert_int_equal(gsas_fence(-1), 0);
+	gsas_queue_close(q);
+	unit_kill(pid);
+	host_start(0);
+	while (gsas_alloc(1, g_first, 0, NULL, &addr) != 0)
+		;
+	assert_int_equal(gsas_free(addr), 0);
+}
+
 static const struct hal_ops *g_ops;	/* the HAL's own, where a test replaces
 					 * some of them */
 static struct gsas_conn *g_conn;	/* that waits */
@@ -380,6 +425,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_stopped_queue),
 		cmocka_unit_test(test_stopped_dequeue),
+		cmocka_unit_test(test_dequeue_without_credit),
 		cmocka_unit_test(test_credit),
 		cmocka_unit_test(test_stopped_import),
 		cmocka_unit_test(test_slow),
