@@ -163,11 +163,28 @@ static void test_limit_comes_later(void **state)
 	assert_true(hal_memory_left(UINT64_MAX) == 30 * MIB - SPARE);
 }
 
+static struct rlimit g_had;	/* before no_descriptors() */
+
+static void no_descriptors(void)
+{
+	struct rlimit none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &g_had), 0);
+	none = g_had;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+static void descriptors(void)
+{
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &g_had), 0);
+}
+
 /* Without a descriptor the groups cannot be listed. No empty list is valid for
  * 10 ms then: the limit counts as soon as files can be read again. */
 static void test_no_descriptor(void **state)
 {
-	struct rlimit had, none;
+	uint64_t left;
 
 	say("/proc/self/cgroup", "0::/a.slice\n");
 	say_mib(V2 "/a.slice/memory.max", 100);
@@ -175,13 +192,26 @@ static void test_no_descriptor(void **state)
 	hal_limit_root(g_root);
 	assert_true(hal_memory_left(UINT64_MAX) == 70 * MIB - SPARE);
 	wait_for_list();
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &had), 0);
-	none = had;
-	none.rlim_cur = 0;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_true(hal_memory_left(UINT64_MAX) == UINT64_MAX);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &had), 0);
+	no_descriptors();
+	left = hal_memory_left(UINT64_MAX);
+	descriptors();
+	assert_true(left == UINT64_MAX);
 	assert_true(hal_memory_left(UINT64_MAX) == 70 * MIB - SPARE);
+}
+
+/* Without a descriptor the last total counts. */
+static void test_no_descriptor_total(void **state)
+{
+	uint64_t total;
+
+	assert_true(hal_memory_total() == 1000 * MIB);
+	/* the list of groups is new, the total of the last list is old */
+	wait_for_list();
+	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
+	no_descriptors();
+	total = hal_memory_total();
+	descriptors();
+	assert_true(total == 1000 * MIB);
 }
 
 static void test_version_1(void **state)
@@ -274,6 +304,7 @@ UNIT_MAIN(
 	TEST(test_version_2),
 	TEST(test_limit_comes_later),
 	TEST(test_no_descriptor),
+	TEST(test_no_descriptor_total),
 	TEST(test_version_1),
 	TEST(test_container),
 	TEST(test_spare),

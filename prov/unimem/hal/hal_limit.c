@@ -84,8 +84,9 @@ static struct {
 	int n;				/* entries of group[] */
 	struct group group[GROUPS_MAX];	/* of each kind the innermost first */
 	struct group old[GROUPS_MAX];	/* group[] before list_groups() */
-	uint64_t total;			/* bytes: hal_memory_total() since the
-					 * last list; 0: not computed */
+	uint64_t total;			/* bytes: last hal_memory_total(); 0:
+					 * none yet */
+	bool total_valid;		/* total was read since the last list */
 	bool shortage;			/* set by read_text(): a file was not
 					 * read, but may be soon */
 	char root[256];			/* of hal_limit_root(), for tests */
@@ -233,7 +234,7 @@ static void list_groups(void)
 	list_all();
 	if (!g_limit.shortage) {
 		g_limit.list_again = now + LIST_NS;
-		g_limit.total = 0;
+		g_limit.total_valid = false;
 	} else if (g_limit.list_again != 0) {
 		memcpy(g_limit.group, g_limit.old, sizeof(g_limit.old));
 		g_limit.n = old;
@@ -390,19 +391,24 @@ static uint64_t read_total(void)
 }
 
 /* gsasd calls this function at each check, so the total is as old as the list
- * of groups at most, and is not read again until then. */
+ * of groups at most, and is not read again until then. Old totals are used
+ * while the files cannot be read. */
 uint64_t hal_memory_total(void)
 {
-	uint64_t total;
+	uint64_t total, last;
 
 	hal_lock(&g_limit.lock);
 	list_groups();
-	total = g_limit.total;
-	if (total == 0) {
+	total = last = g_limit.total;
+	if (!g_limit.total_valid) {
 		g_limit.shortage = false;
 		total = read_total();
-		if (!g_limit.shortage)
+		if (!g_limit.shortage) {
 			g_limit.total = total;
+			g_limit.total_valid = true;
+		} else if (last != 0) {
+			total = last;
+		}
 	}
 	hal_unlock(&g_limit.lock);
 	return total;
@@ -413,5 +419,7 @@ void hal_limit_root(const char *root)
 	hal_lock(&g_limit.lock);
 	snprintf(g_limit.root, sizeof(g_limit.root), "%s", root);
 	g_limit.list_again = 0;
+	g_limit.total = 0;
+	g_limit.total_valid = false;
 	hal_unlock(&g_limit.lock);
 }
