@@ -32,8 +32,9 @@ static int import(struct gsas_conn *conn, const struct gsas_map_info *info,
 		if (conn->peer == NULL)
 			return conn->closed_error;
 	}
-	if (ret == 0)		/* the process of the service answered */
-		conn->waited = 0;
+	/* The service answered, or the import failed in this process: then what
+	 * waits next has the whole limit, too. */
+	conn->waited = 0;
 	return ret;
 }
 

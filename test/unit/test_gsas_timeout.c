@@ -8,6 +8,7 @@
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
 #include "client/gsas_progress.h"
+#include "client/gsas_queue_handle.h"
 #include "client/gsas_wait.h"
 #include "lib/gsas_services.h"
 #include "util/unm_clock.h"
@@ -175,9 +176,11 @@ static void test_dequeue_without_credit(void **state)
 	assert_int_equal(ret, -FI_EAGAIN);
 	assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
 	assert_non_null(conn->peer);
+	assert_false(q->waits);
 	/* the request is sent once the service runs */
 	assert_int_equal(kill(pid, SIGCONT), 0);
-	assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
+	while (!q->waits)
+		assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
 	assert_int_equal(gsas_enqueue(q, 7), 0);
 	assert_int_equal(gsas_dequeue_wait(q, &word, -1), 0);
 	assert_int_equal(word, 7);
@@ -212,6 +215,7 @@ static void test_credit(void **state)
 {
 	struct gsas_thread *t;
 	struct hal_ops ops;
+	uint64_t limit;
 	gsas_addr a;
 	pid_t pid;
 
@@ -224,11 +228,14 @@ static void test_credit(void **state)
 	ops = *g_ops;
 	ops.service = service_resumes;
 	t->hif->ops = &ops;
+	limit = t->timeout;
+	t->timeout = 100 * limit;	/* a slow machine resumes it slowly */
 	unit_stop(pid);
 	g_stopped = pid;
 	while (g_stopped != 0)
 		assert_int_equal(gsas_write64_post(a, 1), 0);
 	t->hif->ops = g_ops;
+	t->timeout = limit;
 	assert_int_equal((int)g_conn->waited, 0);
 	assert_int_equal(gsas_fence(-1), 0);
 	unit_kill(pid);
@@ -372,6 +379,7 @@ static void test_long_step(void **state)
 }
 
 static int g_arms;	/* attempts to sleep */
+static int g_arrived;	/* calls of answer_arrives() */
 
 static int counts_arms(struct hal_if *hif)
 {
@@ -386,6 +394,7 @@ static int answer_arrives(struct hal_if *hif, struct hal_event *ev, int max)
 	const uint64_t limit = LIMIT_MS * UINT64_C(1000000);
 	uint64_t head;
 
+	g_arrived++;
 	(void)gsas_conn_check_timeout(g_conn, 2 * limit);
 	while (hal_rx_peek(g_conn->peer, &head) == NULL)
 		hal_if_pump(hif);
@@ -413,6 +422,7 @@ static void test_answer_read_by_check(void **state)
 	t->timeout_checked = 0;
 	gsas_conn_wait_step(g_conn);
 	t->hif->ops = g_ops;
+	assert_int_equal(g_arrived, 1);
 	assert_int_equal(g_arms, 0);
 	assert_non_null(g_conn->peer);
 	assert_int_equal((int)g_conn->waited, 0);
