@@ -175,6 +175,23 @@ static void space_waits_for_the_end(void **state)
 	}
 }
 
+/* The peer withdraws the reference that its packets wait for, which breaks the
+ * protocol: the packets are lost. */
+static void space_is_withdrawn(void **state)
+{
+	struct pair p = pair_without_space(-ENOMEM, 1 << 30);
+
+	assert_true(until(&p, lines == 1));
+	atomic_store(&dev_rlink(dev_peer(p.ba))->space_ref, 0);
+	assert_true(until(&p, lines == 2));
+	assert_non_null(strstr(said, "cannot map the receive space"));
+	assert_true(until(&p, p.dead_b != 0));
+	assert_int_equal(p.dead_b, -FI_EIO);
+	assert_false(next_is(p.ba, 1));
+	be_honest();
+	unpair(&p);
+}
+
 /* The first packet that names data in receive space is refused, and its sender
  * closes: the space is mapped before the packets of the link page are shown. */
 static void space_of_last_packets(void **state)
@@ -220,5 +237,6 @@ UNIT_MAIN(
 	DEV_TEST(space_is_tried_asleep),
 	DEV_TEST(space_makes_room),
 	DEV_TEST(space_waits_for_the_end),
+	DEV_TEST(space_is_withdrawn),
 	DEV_TEST(space_of_last_packets),
 )

@@ -499,11 +499,12 @@ bool dev_space_map(struct dev_peer *peer)
 	 * both before the packet that names data in the space. */
 	ref = atomic_load_explicit(&dev_rlink(peer)->space_ref,
 				   memory_order_acquire);
-	if (ref == 0)
+	if (ref == 0 && peer->space_at == 0)
 		return true;
 	if (!last && peer->space_at != 0 && unm_now_ns() < peer->space_at)
 		return false;
-	ret = import_space(peer, ref);
+	/* A reference that was announced does not become 0 again. */
+	ret = ref == 0 ? -EPROTO : import_space(peer, ref);
 	if (passes(ret) && !last) {
 		space_wait(peer, ret);
 		return false;
