@@ -167,9 +167,11 @@ static void peer_ends_in_a_lie(void **state)
 		struct pair p = pair();
 		struct dev_link *link = dev_peer(p.ab)->link.map.base;
 
+		link->orderly = 1;
 		link->last = lies[i].last;
 		atomic_store(&link->end, lies[i].end);
 		assert_true(until(&p, p.dead_b != 0));
+		assert_int_equal(p.dead_b, -FI_EIO);
 		assert_false(next_is(p.ba, 0));
 		unpair(&p);
 		close_hal();
@@ -245,6 +247,39 @@ static void ends_lose_no_packet(void **state)
 	killed = true;
 	ends_between("world=91", 8);
 	ends_between("world=91,fifo=8,depth=8", 4);
+}
+
+/* A packet has no answer yet when its sender closes. If the mailbox takes it,
+ * all packets arrive. If the mailbox refuses it, it is lost with those behind
+ * it, and the end is an error. */
+static void last_packet_is_pending(void **state)
+{
+	for (int refused = 0; refused < 2; refused++) {
+		uint64_t n = 0, pending;
+		struct pair p;
+
+		lie.sim = "world=91,fifo=8,depth=8";
+		p = pair();
+		while (refused && n < 4)	/* fill the mailbox */
+			assert_int_equal(send_word(p.ab, n++), 0);
+		assert_true(dev_pif_idle(dev_if(p.a), 1000));
+		pending = n;
+		lie.pending = true;
+		while (n < pending + 3)
+			assert_int_equal(send_word(p.ab, n++), 0);
+		hal_if_close(p.a);
+		p.a = NULL;
+		lie.pending = false;
+		lines = 0;
+		assert_true(until(&p, p.dead_b != 0));
+		assert_int_equal(p.dead_b, refused ? -FI_EIO : -FI_ESHUTDOWN);
+		assert_int_equal(lines, refused);
+		for (uint64_t i = 0; i < (refused ? pending : n); i++)
+			assert_true(next_is(p.ba, i));
+		assert_false(next_is(p.ba, pending));
+		unpair(&p);
+		close_hal();
+	}
 }
 
 /* An interface that is refused by a peer which it has accepted releases that
@@ -725,6 +760,7 @@ UNIT_MAIN(
 	DEV_TEST(peer_ends_in_a_lie),
 	DEV_TEST(peer_space_lies),
 	DEV_TEST(ends_lose_no_packet),
+	DEV_TEST(last_packet_is_pending),
 	DEV_TEST(refused_peer_is_notified),
 	DEV_TEST(packet_to_the_dead_has_no_answer),
 	DEV_TEST(sleeper_finds_an_end),

@@ -124,6 +124,17 @@ void dev_peers_poll(struct dev_if *dif)
 
 /* ---- Ends -------------------------------------------------------------- */
 
+/* Packets that the peer sent before it ended do not arrive any more. Those of a
+ * peer that was disconnected are discarded anyway. */
+static void packets_lost(struct dev_peer *peer)
+{
+	if (peer->disconnected)
+		return;
+	hal_log(0, "interface %u:%u has ended, and its last packets were not "
+		"delivered: dropped", peer->p.addr.board, peer->p.addr.iface);
+	dev_disconnect_lossy(peer);
+}
+
 /*
  * Has everything that the peer sent arrived? Packets that it could not send are
  * read from the link page. Nothing more is expected from a peer that vanished
@@ -133,6 +144,7 @@ static bool inbound_over(struct dev_peer *peer)
 {
 	struct dev_link *link = dev_rlink(peer);
 	uint64_t last, end;
+	bool no_such;
 
 	if (peer->accept == DEV_ACCEPT_NONE)
 		return true;
@@ -143,11 +155,16 @@ static bool inbound_over(struct dev_peer *peer)
 	if (end == 0)
 		return dev_silent(peer) || dev_overdue(peer);
 	last = ((volatile struct dev_link *)link)->last;
-	if (--end - last > DEV_DEPTH_MAX)
-		return true;		/* protocol error: no such number */
-	if (peer->came != last)
-		return dev_silent(peer) || dev_overdue(peer) ||
-		       (int64_t)(peer->came - last) > 0;
+	/* protocol error: no such numbers */
+	no_such = --end - last > DEV_DEPTH_MAX ||
+		  (int64_t)(peer->came - last) > 0;
+	if (peer->came != last && !no_such && !dev_silent(peer) &&
+	    !dev_overdue(peer))
+		return false;
+	if (peer->came != last || no_such) {
+		packets_lost(peer);
+		return true;
+	}
 	/* The first packet that names data in the space may be among these. */
 	if (peer->came != end && peer->rspace.mm == NULL &&
 	    !dev_space_map(peer))
