@@ -74,6 +74,30 @@ static void link_page_never_comes(void **state)
 	over(&p);
 }
 
+/* Mappings fail at first. A peer is accepted only once the table of its board
+ * is mapped, so that each store of the end is read back. */
+static void accept_waits_for_the_table(void **state)
+{
+	struct pair p = half();
+
+	dev_if(p.b)->lookup_at = UINT64_MAX;	/* nobody else maps the table */
+	for (int i = 0; p.ba == NULL && i < 4; i++) {
+		lie.map_after = 1;
+		assert_true(until(&p, lie.map_after == 0));
+	}
+	assert_non_null(p.ba);
+	lie.map_after = 0;
+	lie.note = true;
+	hal_if_close(p.b);
+	p.b = NULL;
+	lie.note = false;
+	assert_string_equal(order, "slnsln");
+	be_honest();
+	assert_true(until(&p, p.dead_a != 0));
+	assert_int_equal(p.dead_a, -FI_ESHUTDOWN);
+	over(&p);
+}
+
 /* Receive space that is too small, or that lies on the sender's board instead
  * of the receiver's. */
 static void space_is_not_where_it_should_be(void **state)
@@ -173,6 +197,7 @@ static void hello_after_an_end(void **state)
 UNIT_MAIN(
 	DEV_TEST(link_page_differs),
 	DEV_TEST(link_page_never_comes),
+	DEV_TEST(accept_waits_for_the_table),
 	DEV_TEST(space_is_not_where_it_should_be),
 	DEV_TEST(space_of_the_dead),
 	DEV_TEST(peer_of_another_user),

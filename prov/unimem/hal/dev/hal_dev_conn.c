@@ -269,6 +269,10 @@ static int import_back(struct dev_peer *peer)
 	struct hal_kdev_import imp;
 	int ret;
 
+	/* dev_stored() needs the table of the peer's board for each read-back
+	 * of this page: map the table first. */
+	if (dev_holds(peer) < 0)
+		return -ENOMEM;
 	ret = dev_region_import(dif->mm, peer->hello_back, dif->i.addr.nonce,
 				&peer->rback, &imp);
 	if (ret == -ENOSPC) {
