@@ -563,7 +563,7 @@ static bool must_poll_soon(const struct dev_if *dif)
 	for (const struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		/* Relaxed: this thread has written it. */
 		if ((p->hello != DEV_HELLO_NONE && !p->connected_reported) ||
-		    p->space_at != 0 ||
+		    p->space_retry.at != 0 ||
 		    atomic_load_explicit(&p->sleep.tx_asleep,
 					 memory_order_relaxed))
 			return true;

@@ -26,10 +26,10 @@
 #include "util/unm_random.h"
 
 #define IMPORT_TRIES	1000	/* of an import that is waited for */
-#define BACK_NS		1000000u	/* ns: first wait between imports of a
+#define RETRY_NS	1000000u	/* ns: first wait between imports of a
 					 * back page, or of receive space;
 					 * doubled each time */
-#define BACK_NS_MAX	64000000u	/* ns: longest wait */
+#define RETRY_NS_MAX	64000000u	/* ns: longest wait */
 
 /* ---- Connecting -------------------------------------------------------- */
 
@@ -287,29 +287,24 @@ static int import_back(struct dev_peer *peer)
 	return ret;
 }
 
-/* The wait that follows a wait of so many ns; 0: the first one. */
-static uint32_t longer(uint32_t wait)
+/* Set the time of the next import of memory of the peer, after the error err.
+ * The first of them is logged; what says in words what has failed. */
+static void retry_later(const struct dev_peer *peer, struct dev_retry *retry,
+			const char *what, int err)
 {
-	if (wait == 0)
-		return BACK_NS;
-	return wait < BACK_NS_MAX / 2 ? wait * 2 : BACK_NS_MAX;
+	if (retry->wait == 0)
+		hal_log(0, "waiting to %s of interface %u:%u: %s", what,
+			peer->p.addr.board, peer->p.addr.iface, strerror(-err));
+	retry->wait = retry->wait == 0 ? RETRY_NS :
+		      retry->wait < RETRY_NS_MAX / 2 ? retry->wait * 2 :
+		      RETRY_NS_MAX;
+	retry->at = unm_now_ns() + retry->wait;
 }
 
-/*
- * Set the time of the next import. There is no wait while the driver prepares
- * the import. There is one that doubles if resources are short, because each
- * try evicts the unused imports of all peers.
- */
-static void back_wait(struct dev_peer *peer, int err)
+/* Is it too early for the next import? */
+static bool retry_waits(const struct dev_retry *retry)
 {
-	if (err == -EAGAIN)
-		return;
-	if (peer->back_wait == 0)
-		hal_log(0, "waiting to import the page of interface "
-			"%u:%u: %s", peer->p.addr.board, peer->p.addr.iface,
-			strerror(-err));
-	peer->back_wait = longer(peer->back_wait);
-	peer->back_at = unm_now_ns() + peer->back_wait;
+	return retry->at != 0 && unm_now_ns() < retry->at;
 }
 
 void dev_accept_back(struct dev_peer *peer)
@@ -319,12 +314,15 @@ void dev_accept_back(struct dev_peer *peer)
 	bool last = dev_silent(peer) || (peer->dying != 0 && dev_overdue(peer));
 	int ret;
 
-	if (!last && peer->back_at != 0 && unm_now_ns() < peer->back_at)
+	if (!last && retry_waits(&peer->back_retry))
 		return;
-	peer->back_at = 0;
+	peer->back_retry.at = 0;
 	ret = import_back(peer);
 	if (passes(ret) && !last) {
-		back_wait(peer, ret);
+		/* -EAGAIN: the driver prepares it, and the next call asks. */
+		if (ret != -EAGAIN)
+			retry_later(peer, &peer->back_retry, "import the page",
+				    ret);
 		return;
 	}
 	if (ret != 0 && ret != -ESTALE && !last) {
@@ -455,17 +453,6 @@ bool dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 
 /* ---- Receive space ----------------------------------------------------- */
 
-/* Set the time of the next try to map the receive space. */
-static void space_wait(struct dev_peer *peer, int err)
-{
-	if (peer->space_wait == 0)
-		hal_log(0, "waiting to map the receive space of interface "
-			"%u:%u: %s", peer->p.addr.board, peer->p.addr.iface,
-			strerror(-err));
-	peer->space_wait = longer(peer->space_wait);
-	peer->space_at = unm_now_ns() + peer->space_wait;
-}
-
 /* Import the receive space that the peer has announced with this reference.
  * Returns 0 or -errno; rspace may then have a hold. */
 static int import_space(struct dev_peer *peer, uint64_t ref)
@@ -503,17 +490,18 @@ bool dev_space_map(struct dev_peer *peer)
 	 * both before the packet that names data in the space. */
 	ref = atomic_load_explicit(&dev_rlink(peer)->space_ref,
 				   memory_order_acquire);
-	if (ref == 0 && peer->space_at == 0)
+	if (ref == 0 && peer->space_retry.at == 0)
 		return true;
-	if (!last && peer->space_at != 0 && unm_now_ns() < peer->space_at)
+	if (!last && retry_waits(&peer->space_retry))
 		return false;
 	/* A reference that was announced does not become 0 again. */
 	ret = ref == 0 ? -EPROTO : import_space(peer, ref);
 	if (passes(ret) && !last) {
-		space_wait(peer, ret);
+		retry_later(peer, &peer->space_retry, "map the receive space",
+			    ret);
 		return false;
 	}
-	peer->space_at = 0;
+	peer->space_retry.at = 0;
 	if (ret != 0) {
 		hal_log(0, "cannot map the receive space of interface %u:%u: "
 			"%s", peer->p.addr.board, peer->p.addr.iface,

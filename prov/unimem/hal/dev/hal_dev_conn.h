@@ -26,9 +26,9 @@ bool dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
 void dev_accept_back(struct dev_peer *peer);
 
 /* Map the receive space that the peer announced in its link page, if it did.
- * False: it is not mapped. If space_at is not 0 then, a shortage may pass: call
- * it again, and hide the peer's packets until then. Else the peer was
- * disconnected. */
+ * False: it is not mapped. If space_retry.at is not 0 then, a shortage may
+ * pass: call it again, and hide the peer's packets until then. Else the peer
+ * was disconnected. */
 bool dev_space_map(struct dev_peer *peer);
 
 /* Get the hold on receive space that the peer has announced and that is not

@@ -74,7 +74,7 @@ static void poll_peer(struct dev_peer *peer)
 {
 	if (peer->accept == DEV_ACCEPT_BACK)
 		dev_accept_back(peer);
-	if (peer->space_at != 0)
+	if (peer->space_retry.at != 0)
 		dev_space_map(peer);
 	if (peer->hello != DEV_HELLO_NONE && dev_lives(peer))
 		check_back(peer);
@@ -148,8 +148,8 @@ static bool inbound_over(struct dev_peer *peer)
 
 	if (peer->accept == DEV_ACCEPT_NONE)
 		return true;
-	if (peer->space_at != 0 && !dev_space_map(peer))
-		return peer->space_at == 0;	/* disconnected */
+	if (peer->space_retry.at != 0 && !dev_space_map(peer))
+		return peer->space_retry.at == 0;	/* disconnected */
 	/* pairs with the release of end, by dev_link_end() */
 	end = atomic_load_explicit(&link->end, memory_order_acquire);
 	if (end == 0)
@@ -168,7 +168,7 @@ static bool inbound_over(struct dev_peer *peer)
 	/* The first packet that names data in the space may be among these. */
 	if (peer->came != end && peer->rspace.mm == NULL &&
 	    !dev_space_map(peer))
-		return peer->space_at == 0;
+		return peer->space_retry.at == 0;
 	while (peer->came != end) {
 		uint64_t at = peer->came - last, before = peer->came;
 		struct dev_pkt pkt = link->words[at];

@@ -67,7 +67,7 @@ static bool take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	}
 	/* The packet may be the first to name data in the receive space. */
 	if (peer->rspace.mm == NULL && !dev_space_map(peer) &&
-	    peer->space_at == 0)
+	    peer->space_retry.at == 0)
 		return true;		/* the peer was disconnected */
 	dev_ring_push(peer, w);
 	return true;

@@ -61,9 +61,9 @@ void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS])
 	}
 	memcpy(cell->payload, &w[1], 8 * (HAL_PKT_WORDS - 1));
 	peer->came++;
-	if (peer->space_at != 0)
+	if (peer->space_retry.at != 0)
 		peer->hidden++;
-	set_head(cell, w[0], peer->space_at == 0 ? peer->came :
+	set_head(cell, w[0], peer->space_retry.at == 0 ? peer->came :
 		 peer->came - 1 - rx->mask);
 }
 

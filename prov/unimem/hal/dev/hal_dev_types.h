@@ -84,6 +84,14 @@ enum dev_accept {
 	DEV_ACCEPT_DONE,
 };
 
+/* When an import that failed for a shortage is tried again. The waits double,
+ * because each try evicts the unused imports of all peers. */
+struct dev_retry {
+	uint64_t at;			/* ns: next try; 0: none is due */
+	uint32_t wait;			/* ns between tries; 0: none has
+					 * failed */
+};
+
 /*
  * A peer of an interface: another interface that this one is connected to, in
  * one or both directions. hal_dev_peer.c allocates it at the first connect or
@@ -133,14 +141,10 @@ struct dev_peer {
 					 * releases need rback */
 	uint64_t came;			/* number of the next packet that
 					 * arrives */
-	uint64_t back_at;		/* ns: next try to import rback */
-	uint32_t back_wait;		/* ns between these tries; 0: no try has
-					 * failed */
+	struct dev_retry back_retry;	/* to import rback */
 	uint8_t accept;			/* enum dev_accept */
-	uint64_t space_at;		/* ns: next try to map rspace, which the
-					 * packets in hidden wait for; 0: none
-					 * has failed */
-	uint32_t space_wait;		/* ns between these tries */
+	struct dev_retry space_retry;	/* to map rspace, which the packets in
+					 * hidden wait for while at is not 0 */
 	uint32_t hidden;		/* packets that came last, and that
 					 * hal_rx_peek() does not find yet */
 	/* the end */
