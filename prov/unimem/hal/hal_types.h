@@ -303,8 +303,9 @@ struct hal_dma_comp {
 	int status;		/* 0; -FI_ECANCELED: the peer ended, closed, or
 				 * called exec(); -FI_EACCES: this process may
 				 * no longer access the peer's memory;
-				 * -FI_EFAULT: raddr or local is not mapped;
-				 * -FI_EIO */
+				 * -FI_EFAULT: raddr or local is not mapped, or
+				 * without rmem the kernel has no memory for
+				 * the access now; -FI_EIO */
 };
 
 /* Key of a dmable region, to be sent in messages; its words are opaque. */
