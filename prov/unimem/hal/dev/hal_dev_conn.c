@@ -266,7 +266,7 @@ static bool passes(int err)
 static int import_back(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
-	struct hal_kdev_import imp;
+	struct hal_kdev_import *imp = &peer->rback_imp;
 	int ret;
 
 	/* dev_stored() needs the table of the peer's board for each read-back
@@ -274,13 +274,14 @@ static int import_back(struct dev_peer *peer)
 	if (dev_holds(peer) < 0)
 		return -ENOMEM;
 	ret = dev_region_import(dif->mm, peer->hello_back, dif->i.addr.nonce,
-				&peer->rback, &imp);
+				&peer->rback, imp);
 	if (ret == -ENOSPC) {
 		dev_imports_trim(dif);
 		ret = dev_region_import(dif->mm, peer->hello_back,
-					dif->i.addr.nonce, &peer->rback, &imp);
+					dif->i.addr.nonce, &peer->rback, imp);
 	}
-	if (ret == 0 && (imp.owner != peer->identity || imp.bytes < DEV_PAGE)) {
+	if (ret == 0 &&
+	    (imp->owner != peer->identity || imp->bytes < DEV_PAGE)) {
 		dev_region_drop(&peer->rback);
 		ret = -EPERM;
 	}
@@ -459,17 +460,17 @@ static int import_space(struct dev_peer *peer, uint64_t ref)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
 	struct dev_link *link = dev_rlink(peer);
-	struct hal_kdev_import imp;
+	struct hal_kdev_import *imp = &peer->rspace_imp;
 	int ret;
 
-	ret = import_soon(dif, ref, link->space_secret, &peer->rspace, &imp);
+	ret = import_soon(dif, ref, link->space_secret, &peer->rspace, imp);
 	if (ret == -ENOSPC) {
 		dev_imports_trim(dif);
 		ret = import_soon(dif, ref, link->space_secret, &peer->rspace,
-				  &imp);
+				  imp);
 	}
-	if (ret == 0 && (imp.owner != peer->identity ||
-			 imp.bytes < dif->i.caps->space_bytes ||
+	if (ret == 0 && (imp->owner != peer->identity ||
+			 imp->bytes < dif->i.caps->space_bytes ||
 			 hal_gaddr_board(peer->rspace.ref) !=
 			 dif->i.addr.board ||
 			 peer->rspace.map.base == NULL)) {

@@ -61,18 +61,16 @@ int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
 {
 	int ret;
 
-	*imp = region->done;
-	if (imp->hold == 0) {
-		imp->ref = ref;
-		imp->secret = secret;
-		imp->hold = region->hold;
+	if (region->ref == 0) {
+		*imp = (struct hal_kdev_import) {
+			.ref = ref, .secret = secret, .hold = region->hold,
+		};
 		ret = mm->ops->ioctl(mm, HAL_KDEV_IO_IMPORT, imp);
 		if (ret == 0 || ret == -EAGAIN)
 			region->hold = imp->hold;
 		if (ret != 0)
 			return ret;
 		region->ref = ref;
-		region->done = *imp;
 	}
 	return region_map(mm, imp->map_off, imp->bytes, region);
 }

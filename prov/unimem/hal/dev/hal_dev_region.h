@@ -20,12 +20,11 @@ struct dev_region {
 					 * mapped */
 	struct hal_mmio_map map;	/* valid while mm is set */
 	uint64_t ref;			/* the driver's reference: global
-					 * address and generation */
+					 * address and generation; 0: the driver
+					 * has not finished the import */
 	uint32_t hold;			/* number of the hold, for DROP. With mm
 					 * NULL and not 0: an import that is not
 					 * finished or not mapped */
-	struct hal_kdev_import done;	/* the driver's answer to an import that
-					 * it has finished; hold 0: none */
 };
 
 /* Global physical address of the first byte of a reference. */
@@ -49,9 +48,9 @@ int dev_region_alloc(struct hal_mmio *mm, uint32_t board, uint64_t bytes,
  *
  * Returns 0; -EAGAIN while the driver prepares the import; or another negative
  * errno value of HAL_KDEV_IO_IMPORT or of the mapping. After any error, call
- * again with the same *region, or give up by dev_region_abandon(). *region
- * keeps its hold until then: the hold may be the one that ALLOC gave, without
- * which the memory ends with its allocator.
+ * again with the same *region and *imp, or give up by dev_region_abandon().
+ * *region keeps its hold until then: the hold may be the one that ALLOC gave,
+ * without which the memory ends with its allocator.
  */
 int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
 		      struct dev_region *region, struct hal_kdev_import *imp);

@@ -135,6 +135,9 @@ struct dev_peer {
 	struct dev_region rlink;	/* local page, the peer stores to it */
 	struct dev_region rspace;	/* local receive space */
 	struct dev_region rback;	/* remote page, stored to from here */
+	struct hal_kdev_import rspace_imp, rback_imp;	/* driver's answers to
+							 * these two imports,
+							 * for another try */
 	uint64_t hello_back;		/* reference of rback, from the HELLO */
 	struct hal_cell *cells;		/* the ring; p.rx.cells has it only
 					 * while accept is DONE, because
