@@ -322,7 +322,7 @@ void dev_accept_back(struct dev_peer *peer)
 	if (passes(ret) && !last) {
 		/* -EAGAIN: the driver prepares it, and the next call asks. */
 		if (ret != -EAGAIN)
-			retry_later(peer, &peer->back_retry, "import the page",
+			retry_later(peer, &peer->back_retry, "reach the page",
 				    ret);
 		return;
 	}

@@ -126,25 +126,25 @@ void dev_peers_poll(struct dev_if *dif)
 
 /* Packets that the peer sent before it ended do not arrive any more. Those of a
  * peer that was disconnected are discarded anyway. */
-static void packets_lost(struct dev_peer *peer)
+static void packets_lost(struct dev_peer *peer, const char *why)
 {
 	if (peer->disconnected)
 		return;
-	hal_log(0, "interface %u:%u has ended, and its last packets were not "
-		"delivered: dropped", peer->p.addr.board, peer->p.addr.iface);
+	hal_log(0, "interface %u:%u has ended, and %s: dropped",
+		peer->p.addr.board, peer->p.addr.iface, why);
 	dev_disconnect_lossy(peer);
 }
 
 /*
- * Has everything that the peer sent arrived? Packets that it could not send are
- * read from the link page. Nothing more is expected from a peer that vanished
- * without closing or was disconnected.
+ * Has everything that the peer sent arrived, or been lost? After a loss the
+ * peer is disconnected. Packets that it could not send are read from the link
+ * page. Nothing more is expected from a peer that vanished without closing or
+ * was disconnected.
  */
 static bool inbound_over(struct dev_peer *peer)
 {
 	struct dev_link *link = dev_rlink(peer);
 	uint64_t last, end;
-	bool no_such;
 
 	if (peer->accept == DEV_ACCEPT_NONE)
 		return true;
@@ -155,14 +155,15 @@ static bool inbound_over(struct dev_peer *peer)
 	if (end == 0)
 		return dev_silent(peer) || dev_overdue(peer);
 	last = ((volatile struct dev_link *)link)->last;
-	/* protocol error: no such numbers */
-	no_such = --end - last > DEV_DEPTH_MAX ||
-		  (int64_t)(peer->came - last) > 0;
-	if (peer->came != last && !no_such && !dev_silent(peer) &&
-	    !dev_overdue(peer))
-		return false;
-	if (peer->came != last || no_such) {
-		packets_lost(peer);
+	end--;
+	if (end - last > DEV_DEPTH_MAX || (int64_t)(peer->came - last) > 0) {
+		packets_lost(peer, "named packets that it cannot have sent");
+		return true;
+	}
+	if (peer->came != last) {
+		if (!dev_silent(peer) && !dev_overdue(peer))
+			return false;
+		packets_lost(peer, "its last packets were not delivered");
 		return true;
 	}
 	/* The first packet that names data in the space may be among these. */
@@ -243,11 +244,12 @@ static void say_end(struct dev_peer *peer)
 		dif->io->store(&peer->rback.map,
 			       offsetof(struct dev_back, orderly),
 			       &orderly, sizeof(orderly));
-		dev_stored(peer, &peer->rback.map);
-		dif->io->store(&peer->rback.map,
-			       offsetof(struct dev_back, back.closed),
-			       &peer->session, sizeof(peer->session));
-		dev_stored(peer, &peer->rback.map);
+		if (dev_stored(peer, &peer->rback.map) == 0) {
+			dif->io->store(&peer->rback.map,
+				       offsetof(struct dev_back, back.closed),
+				       &peer->session, sizeof(peer->session));
+			dev_stored(peer, &peer->rback.map);
+		}
 	}
 	if (!peer->gone)
 		dev_wake_now(peer);

@@ -85,7 +85,7 @@ enum dev_accept {
 };
 
 /* When an import that failed for a shortage is tried again. The waits double,
- * because each try evicts the unused imports of all peers. */
+ * because a try may evict the unused imports of all peers. */
 struct dev_retry {
 	uint64_t at;			/* ns: next try; 0: none is due */
 	uint32_t wait;			/* ns between tries; 0: none has

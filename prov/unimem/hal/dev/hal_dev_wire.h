@@ -65,8 +65,8 @@ struct dev_link {
 	uint64_t space_bytes;		/* size of the receive space */
 	uint64_t space_secret;		/* secret of the receive space, visible
 					 * before space_ref */
-	_Atomic uint64_t space_ref;	/* reference of the receive space; 0:
-					 * not allocated yet */
+	_Atomic uint64_t space_ref;	/* reference of the receive space, which
+					 * stays; 0: not allocated yet */
 	/* The end of the direction. Packets from number last on were not sent
 	 * through the mailbox; words[] has them. */
 	uint64_t last;
