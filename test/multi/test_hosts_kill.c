@@ -55,9 +55,7 @@ static void obey(enum order order, int host, struct traffic *t)
 		CHECK(hosts_run("ip link del net0"));
 }
 
-/* Exchange a few messages with each living peer, so that UCX has finished its
- * own handshakes: UCX 1.13 aborts if a link ends meanwhile
- * (docs/roadmap.md). */
+/* Exchange a few messages with each living peer, so that all are connected. */
 static void all_connect(struct node *n, int fd, uint64_t mortal)
 {
 	struct traffic_opt opt = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_net_engine.c - the module of UCX refuses addresses that were cut off,
- * prints nothing when a peer ends, and receives the longest frame at once.
+ * prints nothing when a peer ends, receives the longest frame at once, and
+ * survives the end of a peer, and closes, while a connection is made.
  *
  * An address comes from a peer that has proven its knowledge of the secret, so
  * this is about faults, not about attacks.
@@ -53,9 +54,12 @@ ssize_t recv(int fd, void *data, size_t len, int flags)
 	return syscall(SYS_recvfrom, fd, data, len, flags, NULL, NULL);
 }
 
+static unsigned nsent;			/* messages that had to wait */
+
 static void sent(struct net_message *message)
 {
 	(void)message;
+	nsent++;
 }
 
 static unsigned nfailed;
@@ -172,6 +176,157 @@ static void test_end_is_quiet(void **state)
 	close(pipes[1]);
 }
 
+/* ---- A peer that ends while the connection to it is made ---------------- */
+
+#define STEPS	6			/* most steps of both sides together */
+
+/* A process with a worker, and what it does next. */
+struct side {
+	struct net_worker_conf conf;
+	struct net_worker *w;
+	struct net_link *link;		/* NULL: not connected yet */
+	struct net_message message;
+	bool waits;			/* sent() is to be called */
+	uint8_t address[NET_WORKER_MAX];	/* of the other side */
+	size_t len;
+};
+
+static bool side_open(struct side *s, int fd)
+{
+	uint8_t own[NET_WORKER_MAX];
+	ssize_t got;
+	size_t len;
+
+	s->w = open_worker(&s->conf, own, &len);
+	if (s->w == NULL || write(fd, own, len) != (ssize_t)len)
+		return false;
+	got = read(fd, s->address, sizeof(s->address));
+	s->len = got > 0 ? (size_t)got : 0;
+	return got > 0;
+}
+
+/* Connect and send, or make progress. */
+static bool side_step(struct side *s)
+{
+	int ret;
+
+	if (s->link != NULL) {
+		engine->progress(s->w);
+		return true;
+	}
+	if (engine->connect(s->w, s->address, s->len, s, &s->link) != 0)
+		return false;
+	ret = engine->send(s->link, &s->message, "12345678", 8);
+	s->waits = ret == 1;
+	return ret >= 0;
+}
+
+/* The peer takes a step for each byte that comes, and answers it. */
+static void steps_of_peer(int fd)
+{
+	struct side s = { .link = NULL };
+	char byte;
+
+	if (!side_open(&s, fd))
+		_exit(1);
+	while (read(fd, &byte, 1) == 1 && side_step(&s) &&
+	       write(fd, &byte, 1) == 1)
+		;
+	_exit(1);
+}
+
+/* Begin with a peer, and take steps of both by the bits of schedule: 1 is a
+ * step of the peer. Returns the process of the peer, or -1. */
+static pid_t take_steps(struct side *s, unsigned schedule, unsigned steps)
+{
+	char byte = 0;
+	int fds[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) != 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		close(fds[0]);
+		steps_of_peer(fds[1]);
+	}
+	close(fds[1]);
+	if (pid < 0 || !side_open(s, fds[0]))
+		return -1;
+	for (unsigned i = 0; i < steps; i++)
+		if (schedule >> i & 1 ? write(fds[0], &byte, 1) != 1 ||
+		    read(fds[0], &byte, 1) != 1 : !side_step(s))
+			return -1;
+	return pid;
+}
+
+/* The peer is killed after these steps, and this process notices that; or this
+ * process ends the link and closes. Returns its exit code, 0: as it should. */
+static int survive(unsigned schedule, unsigned steps, bool killed)
+{
+	struct side s = { .link = NULL };
+	time_t end = time(NULL) + 60;
+	pid_t pid;
+
+	nsent = 0;
+	nfailed = 0;
+	pid = take_steps(&s, schedule, steps);
+	if (pid < 0)
+		return 2;
+	if (killed) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		if (s.link == NULL && !side_step(&s))
+			nfailed++;	/* the kernel refuses it at once */
+		while (nfailed == 0 && time(NULL) < end)
+			engine->progress(s.w);
+		if (nfailed == 0)
+			return 3;
+	}
+	if (s.link != NULL)
+		engine->disconnect(s.link, NULL);
+	if (engine->close(s.w) != 0)
+		return 4;
+	if (!killed) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	return nsent == s.waits ? 0 : 5;
+}
+
+/* Each schedule of a few steps in a process of its own, which an assertion of
+ * UCX would end. */
+static void each_schedule(bool killed)
+{
+	int status;
+	pid_t pid;
+
+	unit_needs(engine != NULL && engine->abi == NET_ENGINE_ABI);
+	for (unsigned steps = 0; steps <= STEPS; steps++)
+		for (unsigned i = 0; i < 1u << steps; i++) {
+			pid = fork();
+			if (pid == 0)
+				_exit(survive(i, steps, killed));
+			assert_int_equal(waitpid(pid, &status, 0), pid);
+			if (status != 0)
+				fail_msg("schedule %#x of %u steps: status %#x",
+					 i, steps, (unsigned)status);
+		}
+}
+
+static void test_end_while_connecting(void **state)
+{
+	(void)state;
+	each_schedule(true);
+}
+
+/* The peer has not made its part of the connection, and does nothing more. */
+static void test_close_while_connecting(void **state)
+{
+	(void)state;
+	each_schedule(false);
+}
+
 static void test_addresses_cut_off(void **state)
 {
 	uint8_t address[NET_WORKER_MAX + 1];
@@ -204,35 +359,43 @@ static void test_addresses_cut_off(void **state)
 	close(conf.epfd);
 }
 
-/* Send the longest frame from one worker to another, some times. */
+/* Send the longest frame from one worker to another, some times. The other one
+ * has its link first, and makes progress before the sender has one. */
 static void send_frames(void)
 {
 	enum { FRAMES = 20 };
 	struct net_message message[FRAMES] = { { NULL } };
 	struct net_worker_conf conf[2];
-	uint8_t address[NET_WORKER_MAX];
+	uint8_t address[2][NET_WORKER_MAX];
 	struct net_worker *w[2];
-	struct net_link *link;
+	struct net_link *link[2];
 	time_t end = time(NULL) + 60;
-	size_t len;
+	size_t len[2];
 
 	most_asked = 0;
 	nreceived = 0;
 	for (size_t i = 0; i < sizeof(frame); i++)
 		frame[i] = (uint8_t)(i * 7 + i / 256);
 	for (int i = 0; i < 2; i++) {
-		w[i] = open_worker(&conf[i], address, &len);
+		w[i] = open_worker(&conf[i], address[i], &len[i]);
 		assert_non_null(w[i]);
 	}
-	assert_int_equal(engine->connect(w[0], address, len, &len, &link), 0);
+	for (int i = 1; i >= 0; i--) {
+		assert_int_equal(engine->connect(w[i], address[1 - i],
+						 len[1 - i], &len, &link[i]),
+				 0);
+		for (int n = 0; n < 1000; n++)
+			engine->progress(w[n % 2]);
+	}
 	for (int i = 0; i < FRAMES; i++)
-		assert_true(engine->send(link, &message[i], frame,
+		assert_true(engine->send(link[0], &message[i], frame,
 					 sizeof(frame)) >= 0);
 	while (nreceived < FRAMES && time(NULL) < end)
 		for (int i = 0; i < 2; i++)
 			engine->progress(w[i]);
 	assert_int_equal(nreceived, FRAMES);
-	engine->disconnect(link, NULL);
+	for (int i = 0; i < 2; i++)
+		engine->disconnect(link[i], NULL);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(engine->close(w[i]), 0);
 		close(conf[i].epfd);
@@ -260,6 +423,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_longest_frame),
 		cmocka_unit_test(test_end_is_quiet),
+		cmocka_unit_test(test_end_while_connecting),
+		cmocka_unit_test(test_close_while_connecting),
 		cmocka_unit_test(test_addresses_cut_off),
 	};
 

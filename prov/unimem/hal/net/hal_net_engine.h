@@ -19,7 +19,7 @@
 
 #include "hal/net/hal_net_auth.h"
 
-#define NET_ENGINE_ABI		6	/* raise when this file changes */
+#define NET_ENGINE_ABI		7	/* raise when this file changes */
 #define NET_ENGINE_SYMBOL	"hal_net_engine"
 #define NET_CRYPTO_SYMBOL	"hal_net_crypto"
 #define NET_WORKER_MAX		1024	/* bytes of a worker's address */
@@ -27,9 +27,13 @@
 struct net_worker;			/* the engine's part of an interface */
 struct net_link;			/* and that of a peer */
 
-/* Start of what the caller sends. It lasts until the message is sent. */
+/* Start of what the caller sends. It lasts until the message is sent. All of it
+ * is the engine's, from send() on. */
 struct net_message {
-	struct net_link *link;		/* the engine's, from send() on */
+	struct net_link *link;
+	struct net_message *next;	/* waits until the link is ready */
+	const void *data;
+	size_t len;
 };
 
 /* Calls from the engine, inside progress(), send() and disconnect(). */

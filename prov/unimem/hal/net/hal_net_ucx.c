@@ -43,6 +43,7 @@ struct net_worker {
 	void *owner;
 	int epfd;			/* of the interface */
 	void *event;
+	struct net_link *opening;	/* links that are not ready */
 	struct net_link *left;		/* links that were given up, see
 					 * net_disconnect() */
 };
@@ -51,7 +52,11 @@ struct net_link {
 	struct net_worker *worker;
 	ucp_ep_h ep;
 	void *peer;			/* NULL: given up */
-	struct net_link *next;		/* in net_worker.left */
+	struct net_link *next;		/* in net_worker.opening or .left */
+	bool connected;
+	bool ready;			/* and UCX's handshake is over */
+	struct net_message *waiting;	/* until it is ready, ... */
+	struct net_message **waiting_end;	/* ... the first one first */
 	uint32_t sending;		/* messages that UCX has not sent yet */
 	ucs_status_ptr_t closing;	/* UCX closes it; NULL: not yet */
 };
@@ -92,24 +97,151 @@ static void close_left(struct net_worker *w)
 	}
 }
 
+/* Take a link off the list of those that are not ready. */
+static void opening_remove(struct net_link *link)
+{
+	struct net_link **at = &link->worker->opening;
+
+	while (*at != NULL && *at != link)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = link->next;
+}
+
 /*
  * UCX 1.13 ends the process ("pending_count == 0") if an endpoint is closed
- * while messages wait in it for its connection. So they are carried first: a
- * connection is made, or fails, as soon as the other side is there or has
- * ended. The calls of net_progress() do that, so that no other peer waits for
- * one that has ended.
+ * while messages wait in it. So they are carried first, or fail if the other
+ * side has ended. The calls of net_progress() do that, so that no other peer
+ * waits for one that has ended.
  */
 static void net_disconnect(struct net_link *link, const uint8_t *silent)
 {
 	struct net_worker *w = link->worker;
+	struct net_message *m;
 
 	link->peer = NULL;
+	opening_remove(link);
+	while ((m = link->waiting) != NULL) {
+		link->waiting = m->next;
+		w->up->sent(m);
+	}
 	if (silent != NULL)
 		net_stuck_shut(w->epfd, w->event, silent);
 	if (link->sending == 0 && link_close(link))
 		return;
 	link->next = w->left;
 	w->left = link;
+}
+
+/* ---- Messages ------------------------------------------------------ */
+
+static void on_sent(void *request, ucs_status_t status, void *message)
+{
+	struct net_link *link = ((struct net_message *)message)->link;
+
+	(void)status;			/* a failure comes by on_failure() */
+	link->sending--;
+	link->worker->up->sent(message);
+	ucp_request_free(request);
+}
+
+/* Give a message to UCX. Returns as net_send(). */
+static int give(struct net_link *link, struct net_message *message)
+{
+	ucp_request_param_t param = {
+		.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+				UCP_OP_ATTR_FIELD_USER_DATA |
+				UCP_OP_ATTR_FIELD_FLAGS,
+		.flags = UCP_AM_SEND_FLAG_EAGER,
+		.cb.send = on_sent,
+		.user_data = message,
+	};
+	ucs_status_ptr_t request;
+
+	request = ucp_am_send_nbx(link->ep, AM_ID, NULL, 0, message->data,
+				  message->len, &param);
+	if (request == NULL)
+		return 0;
+	if (UCS_PTR_IS_ERR(request))
+		return -FI_ECONNRESET;
+	link->sending++;
+	return 1;
+}
+
+static int net_send(struct net_link *link, struct net_message *message,
+		    const void *data, size_t len)
+{
+	message->link = link;
+	message->next = NULL;
+	message->data = data;
+	message->len = len;
+	if (link->ready)
+		return give(link, message);
+	*link->waiting_end = message;
+	link->waiting_end = &message->next;
+	return 1;
+}
+
+/* ---- Opening of links ---------------------------------------------- */
+
+/*
+ * With the first message that it cannot send at once UCX begins a handshake.
+ * UCX 1.13 ends the process (ucp_request_send_state_ff()) if the other side
+ * ends while a message of the handshake waits for the connection. So nothing
+ * waits in UCX before the connection is made: a link begins with an empty
+ * message, which is sent at once or not at all, and tried again until it was
+ * sent. A second one has UCX make its handshake, and is sent once that is over.
+ * Both directions share a socket, so that the answer does not wait for a
+ * connection either.
+ *
+ * flags: 0, or UCP_AM_SEND_FLAG_REPLY: not before the handshake. False: not
+ * yet, or the link has failed.
+ */
+static bool send_empty(struct net_link *link, uint32_t flags)
+{
+	ucp_request_param_t param = {
+		.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS |
+				UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
+		.flags = UCP_AM_SEND_FLAG_EAGER | flags,
+	};
+
+	return ucp_am_send_nbx(link->ep, AM_ID, NULL, 0, NULL, 0, &param) ==
+		NULL;
+}
+
+/* Send what waited for the link. */
+static void link_ready(struct net_link *link)
+{
+	const struct net_upcalls *up = link->worker->up;
+	struct net_message *m;
+	int ret = 0;
+
+	while ((m = link->waiting) != NULL) {
+		link->waiting = m->next;
+		if (ret >= 0)
+			ret = give(link, m);
+		if (ret != 1)
+			up->sent(m);
+	}
+	if (ret < 0 && link->peer != NULL)
+		up->failed(link->peer);
+}
+
+/* Continue to open the links that are not ready. */
+static void open_links(struct net_worker *w)
+{
+	struct net_link *link, *next;
+
+	for (link = w->opening; link != NULL; link = next) {
+		next = link->next;
+		link->connected = link->connected || send_empty(link, 0);
+		link->ready = link->connected &&
+			send_empty(link, UCP_AM_SEND_FLAG_REPLY);
+		if (link->ready) {
+			opening_remove(link);
+			link_ready(link);
+		}
+	}
 }
 
 /* ---- Worker -------------------------------------------------------- */
@@ -121,8 +253,10 @@ static ucs_status_t on_message(void *arg, const void *header, size_t nheader,
 	struct net_worker *w = arg;
 
 	(void)header;
-	/* no process of the job sends a header or asks for a rendezvous */
-	if (nheader == 0 && !(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))
+	/* no process of the job sends a header or asks for a rendezvous; empty
+	 * ones open a link */
+	if (nheader == 0 && len != 0 &&
+	    !(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))
 		w->up->received(w->owner, data, len);
 	return UCS_OK;
 }
@@ -293,6 +427,8 @@ static unsigned net_progress(struct net_worker *w)
 {
 	unsigned n = ucp_worker_progress(w->ucp);
 
+	if (w->opening != NULL)
+		open_links(w);
 	if (w->left != NULL)
 		close_left(w);
 	return n;
@@ -355,46 +491,16 @@ static int net_connect(struct net_worker *w, const void *address, size_t len,
 		return -FI_ENOMEM;
 	link->worker = w;
 	link->peer = peer;
+	link->waiting_end = &link->waiting;
 	params.err_handler.arg = link;
 	if (ucp_ep_create(w->ucp, &params, &link->ep) != UCS_OK) {
 		free(link);
 		return -FI_EIO;
 	}
+	link->next = w->opening;
+	w->opening = link;
 	*out = link;
 	return 0;
-}
-
-static void on_sent(void *request, ucs_status_t status, void *message)
-{
-	struct net_link *link = ((struct net_message *)message)->link;
-
-	(void)status;			/* a failure comes by on_failure() */
-	link->sending--;
-	link->worker->up->sent(message);
-	ucp_request_free(request);
-}
-
-static int net_send(struct net_link *link, struct net_message *message,
-		    const void *data, size_t len)
-{
-	ucp_request_param_t param = {
-		.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-				UCP_OP_ATTR_FIELD_USER_DATA |
-				UCP_OP_ATTR_FIELD_FLAGS,
-		.flags = UCP_AM_SEND_FLAG_EAGER,
-		.cb.send = on_sent,
-		.user_data = message,
-	};
-	ucs_status_ptr_t request;
-
-	message->link = link;
-	request = ucp_am_send_nbx(link->ep, AM_ID, NULL, 0, data, len, &param);
-	if (request == NULL)
-		return 0;
-	if (UCS_PTR_IS_ERR(request))
-		return -FI_ECONNRESET;
-	link->sending++;
-	return 1;
 }
 
 /* ---- Table --------------------------------------------------------- */
