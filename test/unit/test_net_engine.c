@@ -35,13 +35,16 @@ int __lsan_is_turned_off(void)
 
 static const struct net_engine *engine;
 
-static uint8_t frame[NET_FRAME_MAX];
-static unsigned nreceived;		/* copies of it that have come, whole */
+#define FRAMES	20
+
+static uint8_t frame[FRAMES][NET_FRAME_MAX];	/* the first byte: number */
+static unsigned nreceived;		/* that have come, whole and in order */
 
 static void received(void *owner, const void *data, size_t len)
 {
 	(void)owner;
-	nreceived += len == sizeof(frame) && memcmp(data, frame, len) == 0;
+	nreceived += nreceived < FRAMES && len == NET_FRAME_MAX &&
+		memcmp(data, frame[nreceived], len) == 0;
 }
 
 static size_t most_asked;		/* bytes for which UCX has room */
@@ -216,7 +219,7 @@ static bool side_step(struct side *s)
 	}
 	if (engine->connect(s->w, s->address, s->len, s, &s->link) != 0)
 		return false;
-	ret = engine->send(s->link, &s->message, "12345678", 8);
+	ret = engine->send(s->link, &s->message, frame, sizeof(frame[0]));
 	s->waits = ret == 1;
 	return ret >= 0;
 }
@@ -282,6 +285,8 @@ static int survive(unsigned schedule, unsigned steps, bool killed)
 			engine->progress(s.w);
 		if (nfailed == 0)
 			return 3;
+		for (int i = 0; i < 1000; i++)
+			engine->progress(s.w);
 	}
 	if (s.link != NULL)
 		engine->disconnect(s.link, NULL);
@@ -359,47 +364,103 @@ static void test_addresses_cut_off(void **state)
 	close(conf.epfd);
 }
 
-/* Send the longest frame from one worker to another, some times. The other one
- * has its link first, and makes progress before the sender has one. */
-static void send_frames(void)
-{
-	enum { FRAMES = 20 };
-	struct net_message message[FRAMES] = { { NULL } };
-	struct net_worker_conf conf[2];
-	uint8_t address[2][NET_WORKER_MAX];
-	struct net_worker *w[2];
-	struct net_link *link[2];
-	time_t end = time(NULL) + 60;
-	size_t len[2];
+/* Workers in one process, and links between them. */
+static struct net_worker *w[3];
+static struct net_worker_conf conf[3];
+static uint8_t address[3][NET_WORKER_MAX];
+static size_t naddress[3];
+static struct net_message message[FRAMES];
 
-	most_asked = 0;
+static void open_workers(int n)
+{
 	nreceived = 0;
-	for (size_t i = 0; i < sizeof(frame); i++)
-		frame[i] = (uint8_t)(i * 7 + i / 256);
-	for (int i = 0; i < 2; i++) {
-		w[i] = open_worker(&conf[i], address[i], &len[i]);
+	for (size_t i = 0; i < sizeof(frame[0]); i++)
+		frame[0][i] = (uint8_t)(i * 7 + i / 256);
+	for (int i = 1; i < FRAMES; i++)
+		memcpy(frame[i], frame[0], sizeof(frame[0]));
+	for (int i = 0; i < FRAMES; i++)
+		frame[i][0] = (uint8_t)i;
+	for (int i = 0; i < n; i++) {
+		w[i] = open_worker(&conf[i], address[i], &naddress[i]);
 		assert_non_null(w[i]);
 	}
-	for (int i = 1; i >= 0; i--) {
-		assert_int_equal(engine->connect(w[i], address[1 - i],
-						 len[1 - i], &len, &link[i]),
-				 0);
-		for (int n = 0; n < 1000; n++)
-			engine->progress(w[n % 2]);
-	}
-	for (int i = 0; i < FRAMES; i++)
-		assert_true(engine->send(link[0], &message[i], frame,
-					 sizeof(frame)) >= 0);
-	while (nreceived < FRAMES && time(NULL) < end)
-		for (int i = 0; i < 2; i++)
-			engine->progress(w[i]);
-	assert_int_equal(nreceived, FRAMES);
-	for (int i = 0; i < 2; i++)
-		engine->disconnect(link[i], NULL);
-	for (int i = 0; i < 2; i++) {
+}
+
+static void close_workers(int n)
+{
+	for (int i = 0; i < n; i++) {
 		assert_int_equal(engine->close(w[i]), 0);
 		close(conf[i].epfd);
 	}
+}
+
+static struct net_link *link_to(int from, int to)
+{
+	struct net_link *link;
+
+	assert_int_equal(engine->connect(w[from], address[to], naddress[to],
+					 &link, &link), 0);
+	return link;
+}
+
+static void send_frame(struct net_link *link, int i)
+{
+	assert_true(engine->send(link, &message[i], frame[i],
+				 sizeof(frame[i])) >= 0);
+}
+
+/* All of n workers make progress until so many frames have come. */
+static void await_frames(int n, unsigned frames)
+{
+	time_t end = time(NULL) + 60;
+
+	while (nreceived < frames && time(NULL) < end)
+		for (int i = 0; i < n; i++)
+			engine->progress(w[i]);
+	assert_int_equal(nreceived, frames);
+}
+
+/* Send the longest frame from one worker to another, some times, before the
+ * link is open. The other one has a link already. */
+static void send_frames(void)
+{
+	struct net_link *link[2];
+
+	open_workers(2);
+	most_asked = 0;
+	link[1] = link_to(1, 0);
+	for (int n = 0; n < 1000; n++)
+		engine->progress(w[n % 2]);
+	link[0] = link_to(0, 1);
+	for (int i = 0; i < FRAMES; i++)
+		send_frame(link[0], i);
+	await_frames(2, FRAMES);
+	for (int i = 0; i < 2; i++)
+		engine->disconnect(link[i], NULL);
+	close_workers(2);
+}
+
+/* A link that is given up before it is open carries its frames. One without
+ * frames is gone, and another one of the worker is not disturbed. */
+static void test_disconnect_while_connecting(void **state)
+{
+	struct net_link *link, *other;
+
+	(void)state;
+	unit_needs(engine != NULL && engine->abi == NET_ENGINE_ABI);
+	open_workers(3);
+	other = link_to(0, 2);
+	engine->disconnect(link_to(0, 2), NULL);
+	link = link_to(0, 1);
+	for (int i = 0; i < 3; i++)
+		send_frame(link, i);
+	engine->disconnect(link, NULL);
+	await_frames(3, 3);
+	for (int i = 3; i < FRAMES; i++)
+		send_frame(other, i);
+	await_frames(3, FRAMES);
+	engine->disconnect(other, NULL);
+	close_workers(3);
 }
 
 /* UCX receives a frame, and what it adds, in one segment; a user who sets the
@@ -425,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_end_is_quiet),
 		cmocka_unit_test(test_end_while_connecting),
 		cmocka_unit_test(test_close_while_connecting),
+		cmocka_unit_test(test_disconnect_while_connecting),
 		cmocka_unit_test(test_addresses_cut_off),
 	};
 

@@ -28,6 +28,8 @@
 #define LINK_FDS	2		/* sockets of a further link */
 #define SEGMENT		"72k"		/* holds a frame and UCX's heads */
 #define CLOSE_POLLS	100000		/* calls until an end is given up */
+#define OPEN_POLLS	64		/* calls with nothing, until the links
+					 * that are not open are tried */
 
 /* Address of a worker as peers get it; UCX's follows. UCX reads its addresses
  * by the marks in them, beyond the end of one that was cut off. */
@@ -43,7 +45,9 @@ struct net_worker {
 	void *owner;
 	int epfd;			/* of the interface */
 	void *event;
-	struct net_link *opening;	/* links that are not ready */
+	struct net_link *opening;	/* links that are not open */
+	bool tries;			/* one of these may go on */
+	unsigned idle;			/* calls of progress() with nothing */
 	struct net_link *left;		/* links that were given up, see
 					 * net_disconnect() */
 };
@@ -53,10 +57,12 @@ struct net_link {
 	ucp_ep_h ep;
 	void *peer;			/* NULL: given up */
 	struct net_link *next;		/* in net_worker.opening or .left */
-	bool connected;
-	bool ready;			/* and UCX's handshake is over */
-	struct net_message *waiting;	/* until it is ready, ... */
-	struct net_message **waiting_end;	/* ... the first one first */
+	bool connected;			/* a message can be sent at once */
+	bool open;			/* UCX's handshake is over, or the link
+					 * has failed: it is not in .opening */
+	bool failed;
+	/* messages until it is open, the first one first */
+	struct net_message *waiting, **waiting_end;
 	uint32_t sending;		/* messages that UCX has not sent yet */
 	ucs_status_ptr_t closing;	/* UCX closes it; NULL: not yet */
 };
@@ -97,40 +103,58 @@ static void close_left(struct net_worker *w)
 	}
 }
 
-/* Take a link off the list of those that are not ready. */
-static void opening_remove(struct net_link *link)
+/* Give the messages back that wait for a link. */
+static void give_back(struct net_link *link)
+{
+	struct net_message *m;
+
+	while ((m = link->waiting) != NULL) {
+		link->waiting = m->next;
+		link->worker->up->sent(m);
+	}
+}
+
+/* Close a link that was given up, now or in later calls of net_progress(). */
+static void leave(struct net_link *link)
+{
+	struct net_worker *w = link->worker;
+
+	if (link->sending == 0 && link_close(link))
+		return;
+	link->next = w->left;
+	w->left = link;
+}
+
+/* Close a link that is not open, with its messages. */
+static void leave_opening(struct net_link *link)
 {
 	struct net_link **at = &link->worker->opening;
 
-	while (*at != NULL && *at != link)
+	while (*at != link)
 		at = &(*at)->next;
-	if (*at != NULL)
-		*at = link->next;
+	*at = link->next;
+	give_back(link);
+	leave(link);
 }
 
 /*
  * UCX 1.13 ends the process ("pending_count == 0") if an endpoint is closed
  * while messages wait in it. So they are carried first, or fail if the other
- * side has ended. The calls of net_progress() do that, so that no other peer
- * waits for one that has ended.
+ * side has ended; those that wait for the link to be open, too, unless the
+ * other side is silent. The calls of net_progress() do that, so that no other
+ * peer waits for one that has ended.
  */
 static void net_disconnect(struct net_link *link, const uint8_t *silent)
 {
 	struct net_worker *w = link->worker;
-	struct net_message *m;
 
 	link->peer = NULL;
-	opening_remove(link);
-	while ((m = link->waiting) != NULL) {
-		link->waiting = m->next;
-		w->up->sent(m);
-	}
 	if (silent != NULL)
 		net_stuck_shut(w->epfd, w->event, silent);
-	if (link->sending == 0 && link_close(link))
-		return;
-	link->next = w->left;
-	w->left = link;
+	if (link->open)
+		leave(link);
+	else if (link->waiting == NULL || silent != NULL)
+		leave_opening(link);
 }
 
 /* ---- Messages ------------------------------------------------------ */
@@ -175,7 +199,7 @@ static int net_send(struct net_link *link, struct net_message *message,
 	message->next = NULL;
 	message->data = data;
 	message->len = len;
-	if (link->ready)
+	if (link->open)
 		return give(link, message);
 	*link->waiting_end = message;
 	link->waiting_end = &message->next;
@@ -186,13 +210,12 @@ static int net_send(struct net_link *link, struct net_message *message,
 
 /*
  * With the first message that it cannot send at once UCX begins a handshake.
- * UCX 1.13 ends the process (ucp_request_send_state_ff()) if the other side
- * ends while a message of the handshake waits for the connection. So nothing
- * waits in UCX before the connection is made: a link begins with an empty
- * message, which is sent at once or not at all, and tried again until it was
- * sent. A second one has UCX make its handshake, and is sent once that is over.
- * Both directions share a socket, so that the answer does not wait for a
- * connection either.
+ * UCX 1.13 ends the process by an assertion (ucp_request_send_state_ff(), or
+ * "pending_count == 0") if the other side ends while messages and those of the
+ * handshake wait for the connection. So none is given to UCX that would wait: a
+ * link begins with an empty message, which is sent at once or not at all, and
+ * tried again until it was sent. A second one has UCX make its handshake, and
+ * is sent once that is over. (In tests the second one alone was enough.)
  *
  * flags: 0, or UCP_AM_SEND_FLAG_REPLY: not before the handshake. False: not
  * yet, or the link has failed.
@@ -209,17 +232,26 @@ static bool send_empty(struct net_link *link, uint32_t flags)
 		NULL;
 }
 
-/* Send what waited for the link. */
-static void link_ready(struct net_link *link)
+/* Continue to open a link. True: it is open. */
+static bool link_open(struct net_link *link)
+{
+	if (!link->failed && !link->connected)
+		link->connected = send_empty(link, 0);
+	link->open = link->failed || (link->connected &&
+			send_empty(link, UCP_AM_SEND_FLAG_REPLY));
+	return link->open;
+}
+
+/* Send what waited for a link. */
+static void send_waiting(struct net_link *link)
 {
 	const struct net_upcalls *up = link->worker->up;
 	struct net_message *m;
-	int ret = 0;
+	int ret = 1;
 
-	while ((m = link->waiting) != NULL) {
+	while (ret >= 0 && (m = link->waiting) != NULL) {
 		link->waiting = m->next;
-		if (ret >= 0)
-			ret = give(link, m);
+		ret = give(link, m);
 		if (ret != 1)
 			up->sent(m);
 	}
@@ -227,21 +259,27 @@ static void link_ready(struct net_link *link)
 		up->failed(link->peer);
 }
 
-/* Continue to open the links that are not ready. */
-static void open_links(struct net_worker *w)
+/* Continue to open links. Returns the number of those that are open now. */
+static unsigned open_links(struct net_worker *w)
 {
-	struct net_link *link, *next;
+	struct net_link **at = &w->opening, *link;
+	unsigned n = 0;
 
-	for (link = w->opening; link != NULL; link = next) {
-		next = link->next;
-		link->connected = link->connected || send_empty(link, 0);
-		link->ready = link->connected &&
-			send_empty(link, UCP_AM_SEND_FLAG_REPLY);
-		if (link->ready) {
-			opening_remove(link);
-			link_ready(link);
+	w->tries = false;
+	while ((link = *at) != NULL) {
+		if (!link_open(link)) {
+			at = &link->next;
+			continue;
 		}
+		*at = link->next;
+		n++;
+		if (!link->failed)
+			send_waiting(link);
+		give_back(link);
+		if (link->peer == NULL)
+			leave(link);
 	}
+	return n;
 }
 
 /* ---- Worker -------------------------------------------------------- */
@@ -427,8 +465,10 @@ static unsigned net_progress(struct net_worker *w)
 {
 	unsigned n = ucp_worker_progress(w->ucp);
 
-	if (w->opening != NULL)
-		open_links(w);
+	/* a link goes on when something has come, which UCX counts */
+	if (w->opening != NULL &&
+	    (n != 0 || w->tries || ++w->idle % OPEN_POLLS == 0))
+		n += open_links(w);
 	if (w->left != NULL)
 		close_left(w);
 	return n;
@@ -436,11 +476,15 @@ static unsigned net_progress(struct net_worker *w)
 
 static int net_arm(struct net_worker *w)
 {
+	if (w->opening != NULL && open_links(w) != 0)
+		return -FI_EAGAIN;
 	return ucp_worker_arm(w->ucp) == UCS_OK ? 0 : -FI_EAGAIN;
 }
 
 static int net_close(struct net_worker *w)
 {
+	while (w->opening != NULL)
+		leave_opening(w->opening);
 	for (int i = 0; i < CLOSE_POLLS && w->left != NULL; i++)
 		net_progress(w);
 	/* rather lost than the process ended, see net_disconnect() */
@@ -460,6 +504,8 @@ static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
 
 	(void)ep;
 	(void)status;			/* misleading: a kill is "timeout" */
+	link->failed = true;
+	link->worker->tries = true;
 	if (link->peer != NULL)
 		link->worker->up->failed(link->peer);
 }
@@ -499,6 +545,7 @@ static int net_connect(struct net_worker *w, const void *address, size_t len,
 	}
 	link->next = w->opening;
 	w->opening = link;
+	w->tries = true;
 	*out = link;
 	return 0;
 }
