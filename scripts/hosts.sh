@@ -201,7 +201,7 @@ hosts_lost()
 			sleep 0.05
 		done
 	done
-	mapfile -t pids < <(cat "$waits"/*)
+	mapfile -t pids < <(cat "$waits"/[0-3])
 	hosts_neighbour replace lladdr 02:00:00:00:00:99 nud permanent
 	wait "$HOSTS_JOB" || ended=$?
 	HOSTS_JOB=
@@ -212,9 +212,9 @@ hosts_lost()
 			sleep 0.05
 		done
 	done
-	cat "$HOSTS_MADE/lost"
-	grep -q 'MPI_Recv.*failed' "$HOSTS_MADE/lost"
-	grep -q 'from any source go on waiting' "$HOSTS_MADE/lost"
+	cat "$HOSTS_MADE/lost" "$waits"/*.error
+	grep -q 'MPI_Recv.*failed' "$waits"/*.error
+	grep -q 'from any source go on waiting' "$waits"/*.error
 }
 
 # hosts_cable WORDS... : tc's words for the cables of all hosts

@@ -2,7 +2,9 @@
 /*
  * wait.c - ranks of which each waits for a message that never comes, from a
  * rank of the other half. Each writes its process number into FOLDER/RANK once
- * it waits. It ends if MPI does not take the loss of the peer for a success.
+ * it waits, and its errors from then on into FOLDER/RANK.error: the launcher
+ * may end before it has passed them on. It ends if MPI does not take the loss
+ * of the peer for a success.
  *
  * wait FOLDER
  */
@@ -28,6 +30,10 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	fprintf(f, "%d\n", (int)getpid());
 	fclose(f);
+	snprintf(path, sizeof(path), "%s/%d.error", argv[1], rank);
+	if (freopen(path, "w", stderr) == NULL)
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	setvbuf(stderr, NULL, _IONBF, 0);
 	MPI_Recv(&got, 1, MPI_INT, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	printf("a message that nobody has sent\n");
 	MPI_Finalize();
