@@ -263,12 +263,26 @@ static pid_t take_steps(struct side *s, unsigned schedule, unsigned steps)
 	return pid;
 }
 
-/* The peer is killed after these steps, and this process notices that; or this
- * process ends the link and closes. Returns its exit code, 0: as it should. */
-static int survive(unsigned schedule, unsigned steps, bool killed)
+enum end {
+	KILLED,				/* the peer is, and that is noticed */
+	GIVEN_UP,			/* the same after the link was ended:
+					 * the frame is given back */
+	CLOSED,				/* link and worker are */
+};
+
+static void kill_peer(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Take the steps of one schedule, and end. Returns the exit code of this
+ * process, 0: nothing was wrong. */
+static int survive(unsigned schedule, unsigned steps, enum end how)
 {
 	struct side s = { .link = NULL };
 	time_t end = time(NULL) + 60;
+	bool noticed;
 	pid_t pid;
 
 	nsent = 0;
@@ -276,32 +290,36 @@ static int survive(unsigned schedule, unsigned steps, bool killed)
 	pid = take_steps(&s, schedule, steps);
 	if (pid < 0)
 		return 2;
-	if (killed) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-		if (s.link == NULL && !side_step(&s))
-			nfailed++;	/* the kernel refuses it at once */
-		while (nfailed == 0 && time(NULL) < end)
-			engine->progress(s.w);
-		if (nfailed == 0)
-			return 3;
-		for (int i = 0; i < 1000; i++)
-			engine->progress(s.w);
-	}
-	if (s.link != NULL)
+	if (how != KILLED && s.link != NULL)
+		engine->disconnect(s.link, NULL);
+	if (how != CLOSED)
+		kill_peer(pid);
+	if (how == KILLED && s.link == NULL && !side_step(&s))
+		nfailed++;		/* the kernel refuses it at once */
+	do {
+		if (how == CLOSED)
+			break;
+		engine->progress(s.w);
+		noticed = how == KILLED ? nfailed != 0 : nsent == s.waits;
+	} while (!noticed && time(NULL) < end);
+	for (int i = 0; how == KILLED && i < 1000; i++)
+		engine->progress(s.w);
+	if (how != CLOSED && nsent != s.waits)
+		return 3;
+	if (how == KILLED && s.link != NULL)
 		engine->disconnect(s.link, NULL);
 	if (engine->close(s.w) != 0)
 		return 4;
-	if (!killed) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-	}
-	return nsent == s.waits ? 0 : 5;
+	if (how == CLOSED)
+		kill_peer(pid);
+	if ((nfailed != 0) != (how == KILLED))
+		return 5;
+	return nsent == s.waits ? 0 : 6;
 }
 
 /* Each schedule of a few steps in a process of its own, which an assertion of
  * UCX would end. */
-static void each_schedule(bool killed)
+static void each_schedule(enum end how)
 {
 	int status;
 	pid_t pid;
@@ -311,7 +329,7 @@ static void each_schedule(bool killed)
 		for (unsigned i = 0; i < 1u << steps; i++) {
 			pid = fork();
 			if (pid == 0)
-				_exit(survive(i, steps, killed));
+				_exit(survive(i, steps, how));
 			assert_int_equal(waitpid(pid, &status, 0), pid);
 			if (status != 0)
 				fail_msg("schedule %#x of %u steps: status %#x",
@@ -322,14 +340,20 @@ static void each_schedule(bool killed)
 static void test_end_while_connecting(void **state)
 {
 	(void)state;
-	each_schedule(true);
+	each_schedule(KILLED);
 }
 
-/* The peer has not made its part of the connection, and does nothing more. */
+static void test_end_of_given_up(void **state)
+{
+	(void)state;
+	each_schedule(GIVEN_UP);
+}
+
+/* The peer may not have made its part of the connection. */
 static void test_close_while_connecting(void **state)
 {
 	(void)state;
-	each_schedule(false);
+	each_schedule(CLOSED);
 }
 
 static void test_addresses_cut_off(void **state)
@@ -352,13 +376,13 @@ static void test_addresses_cut_off(void **state)
 
 		assert_non_null(part);
 		memcpy(part, address, n);
-		ret = engine->connect(w, part, n, NULL, &link);
+		ret = engine->connect(w, part, n, &link, &link);
 		free(part);
 		assert_int_equal(ret, n == len ? 0 : -FI_EINVAL);
 		if (ret == 0)
 			engine->disconnect(link, NULL);
 	}
-	assert_int_equal(engine->connect(w, address, len + 1, NULL, &link),
+	assert_int_equal(engine->connect(w, address, len + 1, &link, &link),
 			 -FI_EINVAL);
 	assert_int_equal(engine->close(w), 0);
 	close(conf.epfd);
@@ -370,10 +394,14 @@ static struct net_worker_conf conf[3];
 static uint8_t address[3][NET_WORKER_MAX];
 static size_t naddress[3];
 static struct net_message message[FRAMES];
+static unsigned nwait;			/* frames for which sent() is called */
 
 static void open_workers(int n)
 {
 	nreceived = 0;
+	nsent = 0;
+	nfailed = 0;
+	nwait = 0;
 	for (size_t i = 0; i < sizeof(frame[0]); i++)
 		frame[0][i] = (uint8_t)(i * 7 + i / 256);
 	for (int i = 1; i < FRAMES; i++)
@@ -392,6 +420,8 @@ static void close_workers(int n)
 		assert_int_equal(engine->close(w[i]), 0);
 		close(conf[i].epfd);
 	}
+	assert_int_equal(nsent, nwait);
+	assert_int_equal(nfailed, 0);
 }
 
 static struct net_link *link_to(int from, int to)
@@ -405,8 +435,10 @@ static struct net_link *link_to(int from, int to)
 
 static void send_frame(struct net_link *link, int i)
 {
-	assert_true(engine->send(link, &message[i], frame[i],
-				 sizeof(frame[i])) >= 0);
+	int ret = engine->send(link, &message[i], frame[i], sizeof(frame[i]));
+
+	assert_true(ret >= 0);
+	nwait += ret == 1;
 }
 
 /* All of n workers make progress until so many frames have come. */
@@ -485,6 +517,7 @@ int main(void)
 		cmocka_unit_test(test_longest_frame),
 		cmocka_unit_test(test_end_is_quiet),
 		cmocka_unit_test(test_end_while_connecting),
+		cmocka_unit_test(test_end_of_given_up),
 		cmocka_unit_test(test_close_while_connecting),
 		cmocka_unit_test(test_disconnect_while_connecting),
 		cmocka_unit_test(test_addresses_cut_off),

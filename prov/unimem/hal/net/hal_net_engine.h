@@ -31,12 +31,13 @@ struct net_link;			/* and that of a peer */
  * is the engine's, from send() on. */
 struct net_message {
 	struct net_link *link;
-	struct net_message *next;	/* waits until the link is ready */
+	struct net_message *next;	/* waits until the link is open */
 	const void *data;
 	size_t len;
 };
 
-/* Calls from the engine, inside progress(), send() and disconnect(). */
+/* Calls from the engine, inside progress(), arm(), send() and disconnect(), and
+ * of sent() inside close(). */
 struct net_upcalls {
 	/* a message; the bytes are valid during the call */
 	void (*received)(void *owner, const void *data, size_t len);
@@ -85,18 +86,19 @@ struct net_engine {
 	 * first. */
 	int (*arm)(struct net_worker *worker);
 	/* Open a link to the worker with an address of so many bytes, which a
-	 * peer has sent. 0; -FI_EINVAL: no such address; -FI_EMFILE,
-	 * -FI_ENOMEM, -FI_EIO. */
+	 * peer has sent. peer: not NULL. 0; -FI_EINVAL: no such address;
+	 * -FI_EMFILE, -FI_ENOMEM, -FI_EIO. */
 	int (*connect)(struct net_worker *worker, const void *address,
 		       size_t len, void *peer, struct net_link **link);
 	/* Send a message. 0: the bytes may be reused; 1: not before
 	 * up->sent(message); negative: not sent, and the link is of no use. */
 	int (*send)(struct net_link *link, struct net_message *message,
 		    const void *data, size_t len);
-	/* End a link; messages under way may be lost. It returns at once:
-	 * progress() does what is left to do. No upcall with this peer
-	 * follows. silent: the IP address of its host, which does not
-	 * answer; NULL: it may answer. */
+	/* End a link. It returns at once: progress() does what is left to do,
+	 * and carries the messages as far as that is possible, with sent() for
+	 * each that waits. Those that wait for the link to open are dropped if
+	 * silent is set. No upcall with this peer follows. silent: the IP
+	 * address of its host, which does not answer; NULL: it may answer. */
 	void (*disconnect)(struct net_link *link, const uint8_t *silent);
 };
 

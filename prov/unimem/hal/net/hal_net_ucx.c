@@ -46,8 +46,9 @@ struct net_worker {
 	int epfd;			/* of the interface */
 	void *event;
 	struct net_link *opening;	/* links that are not open */
-	bool tries;			/* one of these may go on */
-	unsigned idle;			/* calls of progress() with nothing */
+	bool tries;			/* the next progress() tries these */
+	unsigned idle;			/* calls of progress() with nothing
+					 * while there are such links */
 	struct net_link *left;		/* links that were given up, see
 					 * net_disconnect() */
 };
@@ -57,7 +58,7 @@ struct net_link {
 	ucp_ep_h ep;
 	void *peer;			/* NULL: given up */
 	struct net_link *next;		/* in net_worker.opening or .left */
-	bool connected;			/* a message can be sent at once */
+	bool connected;			/* the first empty message was sent */
 	bool open;			/* UCX's handshake is over, or the link
 					 * has failed: it is not in .opening */
 	bool failed;
@@ -138,11 +139,11 @@ static void leave_opening(struct net_link *link)
 }
 
 /*
- * UCX 1.13 ends the process ("pending_count == 0") if an endpoint is closed
- * while messages wait in it. So they are carried first, or fail if the other
- * side has ended; those that wait for the link to be open, too, unless the
- * other side is silent. The calls of net_progress() do that, so that no other
- * peer waits for one that has ended.
+ * Messages that UCX has are carried before the endpoint is closed, or UCX 1.13
+ * ends the process ("pending_count == 0"). Messages that wait for the link to
+ * open are carried, too, so that the other side gets all data, unless it is
+ * silent. The calls of net_progress() do that, so that no other peer waits for
+ * one that has ended.
  */
 static void net_disconnect(struct net_link *link, const uint8_t *silent)
 {
@@ -215,7 +216,7 @@ static int net_send(struct net_link *link, struct net_message *message,
  * handshake wait for the connection. So none is given to UCX that would wait: a
  * link begins with an empty message, which is sent at once or not at all, and
  * tried again until it was sent. A second one has UCX make its handshake, and
- * is sent once that is over. (In tests the second one alone was enough.)
+ * is sent once that is over. (Tests found no case that needs the first one.)
  *
  * flags: 0, or UCP_AM_SEND_FLAG_REPLY: not before the handshake. False: not
  * yet, or the link has failed.
@@ -265,7 +266,6 @@ static unsigned open_links(struct net_worker *w)
 	struct net_link **at = &w->opening, *link;
 	unsigned n = 0;
 
-	w->tries = false;
 	while ((link = *at) != NULL) {
 		if (!link_open(link)) {
 			at = &link->next;
@@ -465,10 +465,13 @@ static unsigned net_progress(struct net_worker *w)
 {
 	unsigned n = ucp_worker_progress(w->ucp);
 
-	/* a link goes on when something has come, which UCX counts */
+	/* A link goes on when something has come, which UCX counts; what UCX
+	 * does then may end in the next call. */
 	if (w->opening != NULL &&
-	    (n != 0 || w->tries || ++w->idle % OPEN_POLLS == 0))
+	    (n != 0 || w->tries || ++w->idle % OPEN_POLLS == 0)) {
+		w->tries = n != 0;
 		n += open_links(w);
+	}
 	if (w->left != NULL)
 		close_left(w);
 	return n;
@@ -476,7 +479,10 @@ static unsigned net_progress(struct net_worker *w)
 
 static int net_arm(struct net_worker *w)
 {
-	if (w->opening != NULL && open_links(w) != 0)
+	/* a message that meets the end of the other side is noticed by a call
+	 * of UCX */
+	if (w->opening != NULL && (open_links(w) != 0 ||
+				   ucp_worker_progress(w->ucp) != 0))
 		return -FI_EAGAIN;
 	return ucp_worker_arm(w->ucp) == UCS_OK ? 0 : -FI_EAGAIN;
 }
