@@ -126,7 +126,7 @@ static pid_t start_peer(int fd)
  * output of the program, unless the user asks for that. */
 static void test_end_is_quiet(void **state)
 {
-	struct net_message message = { NULL };
+	struct net_message message = { .link = NULL };
 	uint8_t address[NET_WORKER_MAX], local[NET_WORKER_MAX];
 	struct net_worker_conf conf;
 	struct net_worker *w;
