@@ -3,8 +3,8 @@
  * wait.c - ranks of which each waits for a message that never comes, from a
  * rank of the other half. Each writes its process number into FOLDER/RANK once
  * it waits, and its errors from then on into FOLDER/RANK.error: the launcher
- * may end before it has passed them on. The program ends if MPI
- * does not take the loss of the peer for a success.
+ * may end before it has passed them on. The program ends if MPI does not take
+ * the loss of the peer for a success.
  *
  * wait FOLDER
  */

@@ -282,7 +282,6 @@ static int survive(unsigned schedule, unsigned steps, enum end how)
 {
 	struct side s = { .link = NULL };
 	time_t end = time(NULL) + 60;
-	bool noticed;
 	pid_t pid;
 
 	nsent = 0;
@@ -296,12 +295,9 @@ static int survive(unsigned schedule, unsigned steps, enum end how)
 		kill_peer(pid);
 	if (how == KILLED && s.link == NULL && !side_step(&s))
 		nfailed++;		/* the kernel refuses it at once */
-	do {
-		if (how == CLOSED)
-			break;
+	while (how != CLOSED && time(NULL) < end &&
+	       (how == KILLED ? nfailed == 0 : nsent != s.waits))
 		engine->progress(s.w);
-		noticed = how == KILLED ? nfailed != 0 : nsent == s.waits;
-	} while (!noticed && time(NULL) < end);
 	for (int i = 0; how == KILLED && i < 1000; i++)
 		engine->progress(s.w);
 	if (how != CLOSED && nsent != s.waits)
@@ -441,12 +437,13 @@ static void send_frame(struct net_link *link, int i)
 	nwait += ret == 1;
 }
 
-/* All of n workers make progress until so many frames have come. */
+/* All of n workers make progress until so many frames have come, and all were
+ * reported as sent. */
 static void await_frames(int n, unsigned frames)
 {
 	time_t end = time(NULL) + 60;
 
-	while (nreceived < frames && time(NULL) < end)
+	while ((nreceived < frames || nsent < nwait) && time(NULL) < end)
 		for (int i = 0; i < n; i++)
 			engine->progress(w[i]);
 	assert_int_equal(nreceived, frames);
@@ -472,10 +469,14 @@ static void send_frames(void)
 	close_workers(2);
 }
 
-/* A link that is given up before it is open carries its frames. One without
- * frames is gone, and another one of the worker is not disturbed. */
+/* A link that is given up before it is open carries its frames, unless its host
+ * is silent: then they are given back at once. One without frames is gone.
+ * Another one of the worker is not disturbed. */
 static void test_disconnect_while_connecting(void **state)
 {
+	/* 192.0.2.1, of no socket of this test */
+	static const uint8_t silent[16] = { [10] = 0xFF, [11] = 0xFF,
+		[12] = 192, [14] = 2, [15] = 1 };
 	struct net_link *link, *other;
 
 	(void)state;
@@ -492,6 +493,11 @@ static void test_disconnect_while_connecting(void **state)
 		send_frame(other, i);
 	await_frames(3, FRAMES);
 	engine->disconnect(other, NULL);
+	link = link_to(0, 1);
+	send_frame(link, 0);
+	assert_int_equal(nsent + 1, nwait);
+	engine->disconnect(link, silent);
+	assert_int_equal(nsent, nwait);
 	close_workers(3);
 }
 
