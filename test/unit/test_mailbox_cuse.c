@@ -372,9 +372,6 @@ static void test_signal(void **state)
 	sigset_t set;
 	int got;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR2);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	expect_error(ask_act(&file, 's', 6, 0), EINVAL);
 	expect_error(ask_act(&file, 's', 6, SIGRTMAX + 1), EINVAL);
 	g_pid = 0;			/* of a PID namespace not seen here */
@@ -416,7 +413,6 @@ static void test_signal_of_other_user(void **state)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	g_uid = getuid() + 1;
 	act(&file, 's', 6, SIGUSR2);
 	deliver(&file, message(6, 1));
@@ -634,6 +630,12 @@ int main(int argc, char *argv[])
 		T(signal), T(signal_of_other_user), T(event_fd),
 		T(full_event_fd), T(random_writes),
 	};
+	sigset_t set;
 
+	/* before any thread begins: the signal of a process goes to a thread
+	 * that does not block it, and would end this process */
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
