@@ -525,6 +525,7 @@ static void test_golden_requests(void **state)
 	assert_int_equal(m.type, UNM_WIRE_PUT);
 	assert_true(m.key == KEY && m.addr == ADDR && m.rest == 0);
 	assert_true(!m.more && !m.ask_rkey);
+	assert_true(m.data == 0 && m.earlier == 0);
 	assert_int_equal(DECODE(&m, &host, ID, 0xc0, 0x30, KEY_BYTES,
 				ADDR_BYTES, REST_BYTES), 0);
 	assert_true(m.more && m.ask_rkey && m.rest == 0x4000);

@@ -89,9 +89,11 @@ static ssize_t unm_atomic(struct fid_ep *fid, const struct unm_atomic *c)
 	struct iovec src[UNM_IOV_MAX], cmp[UNM_IOV_MAX], dst[UNM_IOV_MAX];
 	struct fi_rma_iov remote[UNM_REMOTES_MAX];
 	struct unm_access a = {
-		.kind = c->kind, .op = c->op, .type = c->type,
+		.kind = c->kind, .op = c->op, .type = c->type, .unit = 0,
+		.inject = c->inject, .has_data = false,
+		.src = { NULL, 0 }, .cmp = { NULL, 0 }, .dst = { NULL, 0 },
+		.remote = NULL, .nremote = 0, .len = 0, .data = 0,
 		.flags = c->flags, .context = c->context,
-		.inject = c->inject,
 	};
 	int ret;
 
@@ -162,9 +164,10 @@ static struct unm_atomic unm_atomic_of(enum unm_kind kind,
 {
 	return (struct unm_atomic){
 		.kind = kind, .src = { msg->msg_iov, msg->iov_count },
+		.cmp = { NULL, 0 }, .dst = { NULL, 0 },
 		.remote = msg->rma_iov, .nremote = msg->rma_iov_count,
 		.peer = msg->addr, .type = msg->datatype, .op = msg->op,
-		.context = msg->context,
+		.flags = 0, .context = msg->context, .inject = false,
 	};
 }
 
@@ -199,7 +202,7 @@ static ssize_t unm_atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov,
 	struct fi_msg_atomic msg = {
 		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = dest,
 		.rma_iov = &remote, .rma_iov_count = 1, .datatype = type,
-		.op = op, .context = context,
+		.op = op, .context = context, .data = 0,
 	};
 
 	return unm_atomic_writemsg(ep, &msg, unm_handle(ep)->tx_flags);
@@ -225,9 +228,10 @@ static ssize_t unm_atomic_inject(struct fid_ep *ep, const void *buf,
 	struct fi_ioc ioc = { (void *)buf, count };
 	struct fi_rma_ioc remote = { addr, count, key };
 	struct unm_atomic c = {
-		.kind = UNM_ATOMIC, .src = { &ioc, 1 }, .remote = &remote,
-		.nremote = 1, .peer = dest, .type = type, .op = op,
-		.inject = true,
+		.kind = UNM_ATOMIC, .src = { &ioc, 1 }, .cmp = { NULL, 0 },
+		.dst = { NULL, 0 }, .remote = &remote, .nremote = 1,
+		.peer = dest, .type = type, .op = op, .flags = 0,
+		.context = NULL, .inject = true,
 	};
 
 	return unm_atomic(ep, &c);
@@ -262,7 +266,7 @@ static ssize_t unm_atomic_readwritev(struct fid_ep *ep,
 	struct fi_msg_atomic msg = {
 		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = dest,
 		.rma_iov = &remote, .rma_iov_count = 1, .datatype = type,
-		.op = op, .context = context,
+		.op = op, .context = context, .data = 0,
 	};
 
 	return unm_atomic_readwritemsg(ep, &msg, resultv, result_desc,
@@ -311,7 +315,7 @@ static ssize_t unm_atomic_compwritev(struct fid_ep *ep,
 	struct fi_msg_atomic msg = {
 		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = dest,
 		.rma_iov = &remote, .rma_iov_count = 1, .datatype = type,
-		.op = op, .context = context,
+		.op = op, .context = context, .data = 0,
 	};
 
 	return unm_atomic_compwritemsg(ep, &msg, comparev, compare_desc,

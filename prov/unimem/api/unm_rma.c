@@ -13,13 +13,16 @@
 static ssize_t unm_rma_msg(struct unm_ep *ep, enum unm_kind kind,
 			   const struct fi_msg_rma *msg, uint64_t flags)
 {
-	struct unm_vec vec = { msg->msg_iov, msg->iov_count };
+	struct unm_vec vec = { msg->msg_iov, msg->iov_count }, none = { 0 };
 	struct unm_access a = {
-		.kind = kind, .unit = 1, .remote = msg->rma_iov,
-		.nremote = msg->rma_iov_count, .data = msg->data,
-		.flags = flags | ep->tx_msg_flags, .context = msg->context,
+		.kind = kind, .op = 0, .type = 0, .unit = 1,
 		.inject = flags & FI_INJECT,
 		.has_data = flags & FI_REMOTE_CQ_DATA,
+		.src = kind == UNM_PUT ? vec : none, .cmp = none,
+		.dst = kind == UNM_PUT ? none : vec,
+		.remote = msg->rma_iov, .nremote = msg->rma_iov_count,
+		.len = 0, .data = msg->data,
+		.flags = flags | ep->tx_msg_flags, .context = msg->context,
 	};
 	uint64_t allowed = UNM_TX_MSG_FLAGS;
 
@@ -43,10 +46,6 @@ static ssize_t unm_rma_msg(struct unm_ep *ep, enum unm_kind kind,
 			return -FI_EINVAL;
 	if (a.len != unm_iov_len(msg->msg_iov, msg->iov_count))
 		return -FI_EINVAL;
-	if (kind == UNM_PUT)
-		a.src = vec;
-	else
-		a.dst = vec;
 	return unm_onesided(ep, msg->addr, &a);
 }
 
@@ -61,8 +60,9 @@ static ssize_t unm_rma(struct fid_ep *fid, enum unm_kind kind,
 	uint64_t flags = h->tx_flags;
 	struct fi_rma_iov remote = { .addr = addr, .key = key };
 	struct fi_msg_rma msg = {
-		.msg_iov = iov, .iov_count = count, .addr = peer,
-		.rma_iov = &remote, .rma_iov_count = 1, .context = context,
+		.msg_iov = iov, .desc = NULL, .iov_count = count,
+		.addr = peer, .rma_iov = &remote, .rma_iov_count = 1,
+		.context = context, .data = data != NULL ? *data : 0,
 	};
 
 	if (count > UNM_IOV_MAX)
@@ -70,10 +70,8 @@ static ssize_t unm_rma(struct fid_ep *fid, enum unm_kind kind,
 	remote.len = unm_iov_len(iov, count);
 	if (kind == UNM_GET)
 		flags &= ~FI_INJECT;
-	if (data != NULL) {
-		msg.data = *data;
+	if (data != NULL)
 		flags |= FI_REMOTE_CQ_DATA;
-	}
 	return unm_rma_msg(h->ep, kind, &msg, flags);
 }
 
@@ -85,10 +83,11 @@ static ssize_t unm_rma_injected(struct unm_ep *ep, const void *buf, size_t len,
 	struct iovec iov = { (void *)buf, len };
 	struct fi_rma_iov remote = { addr, len, key };
 	struct unm_access a = {
-		.kind = UNM_PUT, .unit = 1, .inject = true,
-		.has_data = data != NULL, .src = { &iov, 1 },
+		.kind = UNM_PUT, .op = 0, .type = 0, .unit = 1,
+		.inject = true, .has_data = data != NULL,
+		.src = { &iov, 1 }, .cmp = { NULL, 0 }, .dst = { NULL, 0 },
 		.remote = &remote, .nremote = 1, .len = len,
-		.data = data != NULL ? *data : 0,
+		.data = data != NULL ? *data : 0, .flags = 0, .context = NULL,
 	};
 
 	return unm_onesided(ep, peer, &a);

@@ -240,9 +240,12 @@ static inline void unm_report_onesided(struct unm_cq *cq,
 			.context = a->context,
 			.flags = unm_onesided_flags(a),
 			.len = err != 0 ? a->len : 0,
+			.buf = NULL,
 			.data = err != 0 ? a->data : 0,
+			.tag = 0,
 			.src = FI_ADDR_NOTAVAIL,
 			.err = err,
+			.vector = 0,
 		};
 		if (err != 0)
 			cqe->olen = 0;	/* in the place of src */

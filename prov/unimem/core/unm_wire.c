@@ -123,6 +123,8 @@ static int unm_wire_decode_request(struct unm_wire_msg *msg,
 	msg->addr = *word++;
 	switch (msg->type) {
 	case UNM_WIRE_PUT:
+		msg->data = 0;
+		msg->earlier = 0;
 		break;
 	case UNM_WIRE_PUT_DATA:
 		msg->data = *word++;

@@ -135,7 +135,8 @@ struct unm_wire_msg {
 	uint8_t inline_word;		/* INLINE, WIDE: words before the
 					 * bytes */
 	uint64_t tag;			/* 0 if untagged */
-	uint64_t data;			/* remote CQ data, 0 if none */
+	uint64_t data;			/* messages, PUT, PUT_DATA: remote CQ
+					 * data, 0 if none */
 	struct unm_wire_extent extent;	/* EAGER, LONG, NEXT, DATA,
 					 * CARRIED */
 	uint64_t len;			/* bytes; RTS, LONG: of the message;
@@ -160,7 +161,8 @@ struct unm_wire_msg {
 	uint64_t rest;			/* requests with more: bytes of the
 					 * range that follow */
 	uint64_t earlier;		/* PUT_DATA: bytes of the operation
-					 * that earlier requests carried */
+					 * that earlier requests carried; PUT:
+					 * 0 */
 	uint64_t number;		/* REFUSED: number of the request */
 	struct unm_wire_how how;	/* ATOMIC, FETCH, COMPARE */
 	uint32_t reach;			/* RKEY: enum unm_wire_reach, flags */

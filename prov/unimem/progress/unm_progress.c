@@ -114,10 +114,15 @@ static void unm_message(struct unm_peer *peer, const struct unm_wire_msg *m)
 		.tag = m->tag, .data = m->data,
 		.len = eager ? m->extent.len : m->len,
 		.bytes = eager ? hal_space(peer->hp, m->extent.off) : NULL,
-		.token = m->token, .addr = m->addr, .dmable = m->dmable,
-		.key = { { m->mem_key[0], m->mem_key[1] } },
 	};
 
+	if (!eager) {
+		got.token = m->token;
+		got.addr = m->addr;
+		got.dmable = m->dmable;
+	}
+	if (got.dmable)
+		got.key = (struct hal_key){ { m->mem_key[0], m->mem_key[1] } };
 	unm_recv_message(peer->ep, &got);
 }
 
@@ -206,9 +211,9 @@ void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
 		uint64_t head)
 {
 	const struct unm_wire_limits *lim = &peer->ep->limits;
-	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
+	uint64_t word[UNM_WIRE_WORDS_MAX];
 	int n = unm_wire_words(hal_head_type(head), hal_head_flags(head));
-	struct unm_wire_msg m = { 0 };
+	struct unm_wire_msg m;
 	int ret = -FI_EINVAL;
 
 	if (n < 0 || 8u * n > lim->pkt_payload)
