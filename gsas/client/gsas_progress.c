@@ -122,10 +122,13 @@ void gsas_thread_events(struct gsas_thread *t)
 
 /* ---- A service that is stopped -------------------------------------------
  *
- * A service answers each request in bounded time, except FORK and ALLOC, which
- * may take long, and QUEUE_WAIT. So if no answer arrives for half of the time
- * limit, the client sends a probe: a request that every service answers at
- * once. If no answer arrives in the other half, the service is stopped.
+ * A service answers each request in bounded time, except ALLOC, FORK and
+ * QUEUE_NEW, which may take long, a FENCE that waits for such a request, and
+ * QUEUE_WAIT. So if no answer arrives for half of the time limit, the client
+ * sends a probe: a request that every service answers at once, unless the
+ * request is behind such a FENCE. No call of libgsas sends a FENCE while the
+ * thread waits for ALLOC, FORK or QUEUE_NEW. If no answer arrives in the other
+ * half, the service is stopped.
  */
 
 /* Does the thread wait for the service? */

@@ -57,9 +57,9 @@ static char g_last[LOG_MAX];		/* last error that the HAL logged */
 /* ---- Log lines ----------------------------------------------------------- */
 
 /*
- * The first refusal of each client is logged, and a process that connects again
- * is a new client. A token bucket limits the lines, or else any user could fill
- * the log. Only the thread that serves uses it.
+ * The first refusal of each client for each reason is logged, and a process
+ * that connects again is a new client. A token bucket limits the lines, or else
+ * any user could fill the log. Only the thread that serves uses it.
  */
 static struct {
 	uint64_t full;			/* ns: when the bucket is full again */

@@ -219,7 +219,8 @@ static void test_a_released_receive_retries_work(void **state)
 			EP_OK(fi_cancel(&k.p.a->ep->fid, first_recv));
 		while (k.p.a->ep->ops->rx_size_left(k.p.a->ep) == 0) {
 			EP_OK(fi_trecvmsg(k.p.a->ep, &msg, FI_PEEK));
-			/* Or the queue fills up. This makes no progress. */
+			/* Remove the entry of the peek, or the queue fills up.
+			 * The call makes no progress. */
 			fi_cq_readerr(k.p.a->cq, &err, 0);
 			ep_in_time(end, "the end of a receive");
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_wire.c - encoding and decoding of packets, byte by byte. The bytes are
- * those of docs/protocol.md and do not change while the version is 4.
+ * those of docs/protocol.md and do not change while the version is 6.
  *
  * test_golden.c compares the bytes that endpoints send.
  */

@@ -31,8 +31,9 @@ HAL_EXPORT uint64_t hal_memory_left(uint64_t enough);
 /* Bytes of memory that this process could take if no other process had any: the
  * machine's memory or the least limit of a control group, without swap space.
  * The value is at most 10 ms old; while the files of the system cannot be read
- * for want of descriptors or memory, it is the last value that was read.
- * UINT64_MAX: the system does not report it, or it was not read yet. */
+ * for want of descriptors or memory, it is the last value that was read. If no
+ * value was read before, the limits in the files that cannot be read are left
+ * out. UINT64_MAX: the system does not report it, or no file could be read. */
 HAL_EXPORT uint64_t hal_memory_total(void);
 
 /* For tests: read /proc and /sys below this folder; "": the real ones. */

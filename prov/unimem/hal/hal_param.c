@@ -59,7 +59,7 @@ const struct hal_param hal_param_table[] = {
 #ifdef HAL_FAULT_POINTS
 	/* read by hal_fault_point.c when the first point is passed */
 	{ .name = "POINT", .type = HAL_PARAM_STRING, .max = 0, .def = NULL,
-	  .help = "name:n:kill or name:n:stop, where a test ends a process" },
+	  .help = "name:n:kill|stop|exit, where a test ends a process" },
 #endif
 	ROW("SIM", HAL_PARAM_STRING, sim,
 	    .max = sizeof(((struct hal_params *)0)->sim), .def = "",

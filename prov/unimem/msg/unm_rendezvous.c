@@ -304,7 +304,7 @@ static void unm_rdv_forbidden(struct unm_peer *peer)
 {
 	if (!peer->attach_off)
 		UNM_INFO(EP_DATA, "cross-memory attach refused by the "
-			 "kernel, copying through cells instead\n");
+			 "kernel: long messages are streamed\n");
 	peer->attach_off = true;
 }
 

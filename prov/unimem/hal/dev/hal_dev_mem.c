@@ -313,8 +313,8 @@ int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,
 	else if (import_stale(dif, rmem))
 		ret = -FI_EKEYREJECTED;
 	if (ret != 0) {
-		/* Search again: route_ask() may have freed imports that come
-		 * before this one in the list. */
+		/* Search again: imports that come before this one in the list
+		 * may have been freed. */
 		if (rmem->refs == 0 && ret != -FI_EAGAIN)
 			rmem_drop(rmem_find(peer, key));
 		return ret;

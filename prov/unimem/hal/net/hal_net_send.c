@@ -76,7 +76,7 @@ static void transmit(struct net_peer *peer, struct net_frame *frame,
 	ret = peer->nif->engine->send(peer->out, &frame->m, frame->bytes,
 				      frame->len);
 	if (ret == 1)
-		return;			/* net_sent() frees it */
+		return;			/* sent() of hal_net_recv.c frees it */
 	net_frame_put(peer->nif, frame);
 	if (ret < 0)
 		net_peer_lost(peer, NET_LINK_TEXT, ret);
