@@ -30,9 +30,22 @@
 			   .gap = UNM_WAY_GAP_MAX,			\
 			   .wait = UINT64_MAX })
 
+static struct unm_peer *b_of(const struct os_pair *p)
+{
+	return ((struct unm_ep *)p->a->ep)->peer_of[p->ab];
+}
+
 static struct hal_peer *peer_of(const struct os_pair *p)
 {
-	return ((struct unm_ep *)p->a->ep)->peer_of[p->ab]->hp;
+	return b_of(p)->hp;
+}
+
+/* Another bound from now on: the last sample, taken with another one, does not
+ * serve any more. */
+static void set_bound(const struct os_pair *p, int prompt_us)
+{
+	g_unm_env.prompt_us = prompt_us;
+	b_of(p)->serves = 0;
 }
 
 /* A pair with this bound, in microseconds. */
@@ -224,7 +237,7 @@ static void test_target_that_stops(void **state)
 	p.nwr++;
 	assert_int_equal(os_direct(&p), direct);
 	usleep(100);
-	g_unm_env.prompt_us = 1;
+	set_bound(&p, 1);
 	for (int i = 0; i < OPS; i++) {
 		put(&p, 64, &value[0], 8, IDLE);
 		assert_false(ep_take(p.a, &ctx, &c));
@@ -242,6 +255,15 @@ static void test_target_that_stops(void **state)
 	close_pair(&p);
 }
 
+/* As if the last sample had been taken so many ns earlier. */
+static void age_sample(const struct os_pair *p, uint64_t ns)
+{
+	struct unm_peer *peer = b_of(p);
+
+	peer->sampled_ns -= ns;
+	peer->serves_from -= (uint64_t)((double)ns * peer->ep->rate.per_ns);
+}
+
 /* A target that was seen to make progress, and then stops polling, with an
  * endless bound. */
 static struct os_pair open_stopped(void)
@@ -257,8 +279,8 @@ static struct os_pair open_stopped(void)
 }
 
 /* Short operations to a target that makes progress take a sample only if the
- * last one is old, and see then what the target did since; a longer operation
- * takes one always. */
+ * last one is old or has served many, and see then what the target did since; a
+ * longer operation takes one always. */
 static void test_few_samples(void **state)
 {
 	static uint8_t buf[1025];
@@ -268,17 +290,17 @@ static void test_few_samples(void **state)
 
 	NEEDS_ATTACH();
 	p = open_stopped();
-	g_unm_env.prompt_us = BOUND_US;
-	peer = ((struct unm_ep *)p.a->ep)->peer_of[p.ab];
+	set_bound(&p, BOUND_US);
+	peer = b_of(&p);
+	usleep(1000);			/* for the rate of the counter */
 	put(&p, 0, buf, sizeof(buf), POLLS);
 	for (int i = 0; i < 3; i++) {
 		sampled = peer->sampled_ns;
 		for (int k = 0; k < OPS; k++)
 			put(&p, 0, buf, 1024, POLLS);
 		assert_int_equal(peer->sampled_ns, sampled);
-		/* as if that sample were old */
-		sampled -= BOUND_US * UINT64_C(1000) / 6;
-		peer->sampled_ns = sampled;
+		age_sample(&p, BOUND_US * UINT64_C(1000) / 6);
+		sampled = peer->sampled_ns;
 		put(&p, 0, buf, 8, POLLS);
 		assert_int_not_equal(peer->sampled_ns, sampled);
 		assert_int_equal(peer->prompt_ns, sampled);
@@ -286,6 +308,71 @@ static void test_few_samples(void **state)
 		put(&p, 0, buf, 1025, POLLS);
 		assert_int_not_equal(peer->sampled_ns, sampled);
 	}
+	sampled = peer->sampled_ns;
+	for (int k = 0; k < 10 * OPS; k++)
+		put(&p, 0, buf, 8, POLLS);
+	assert_int_not_equal(peer->sampled_ns, sampled);
+	/* the counter went back */
+	sampled = peer->sampled_ns;
+	peer->serves_from = unm_ticks() + (UINT64_C(1) << 60);
+	put(&p, 0, buf, 8, POLLS);
+	assert_int_not_equal(peer->sampled_ns, sampled);
+	close_pair(&p);
+}
+
+/* The rate of the counter: it is never taken for faster than it is. */
+static void test_rate_of_the_counter(void **state)
+{
+	const uint64_t start = UINT64_C(1) << 62, ns = UNM_TICK_RATE_NS;
+	struct unm_tick_rate rate = { 0 };
+
+	assert_true(unm_tick_rate_due(&rate, 1));
+	unm_tick_rate_measure(&rate, start - 1, 1, start);
+	assert_true(rate.per_ns == 0);
+	assert_false(unm_tick_rate_due(&rate, ns));
+	assert_true(unm_tick_rate_due(&rate, 1 + ns));
+	/* two ticks a nanosecond; interrupted after the clock is read */
+	unm_tick_rate_measure(&rate, start + 2 * ns, 1 + ns, start + 20 * ns);
+	assert_true(rate.per_ns == 2);
+	unm_tick_rate_measure(&rate, start + 22 * ns, 1 + 2 * ns,
+			      start + 22 * ns);
+	assert_true(rate.per_ns == 2);
+	/* interrupted before the clock is read */
+	unm_tick_rate_measure(&rate, start + 24 * ns, 1 + 4 * ns,
+			      start + 26 * ns);
+	assert_true(rate.per_ns == 1);
+	/* a jump back, a jump forward, and no more jump */
+	unm_tick_rate_measure(&rate, 7, 1 + 5 * ns, 7);
+	assert_true(rate.per_ns == 0);
+	unm_tick_rate_measure(&rate, start, 1 + 6 * ns, start);
+	assert_true(rate.per_ns == 0);
+	unm_tick_rate_measure(&rate, start + ns, 1 + 7 * ns, start + ns);
+	assert_true(rate.per_ns == 1);
+}
+
+/* A sample that is taken just before the bound ends serves until then only. */
+static void test_sample_serves_within_the_bound(void **state)
+{
+	const uint64_t left = 20 * UINT64_C(1000000);	/* ns */
+	uint64_t value = 1, direct;
+	struct unm_peer *peer;
+	struct os_pair p;
+
+	NEEDS_ATTACH();
+	p = open_stopped();
+	set_bound(&p, BOUND_US);
+	peer = b_of(&p);
+	usleep(1000);			/* for the rate of the counter */
+	put(&p, 0, &value, 8, POLLS);
+	peer->serves = 0;
+	peer->sampled_done = hal_tx_done(peer->hp);
+	peer->prompt_ns = unm_now_ns() - BOUND_US * UINT64_C(1000) + left;
+	put(&p, 0, &value, 8, POLLS);
+	usleep(2 * left / 1000);
+	peer->sampled_done = hal_tx_done(peer->hp);
+	direct = os_direct(&p);
+	put(&p, 0, &value, 8, IDLE);
+	assert_int_equal(os_direct(&p), direct + 1);
 	close_pair(&p);
 }
 
@@ -300,14 +387,15 @@ static void test_progress_has_a_bound(void **state)
 	NEEDS_ATTACH();
 	for (int sampled = 0; sampled < 2; sampled++) {
 		p = open_stopped();
-		g_unm_env.prompt_us = BOUND_US;
-		peer = ((struct unm_ep *)p.a->ep)->peer_of[p.ab];
+		set_bound(&p, BOUND_US);
+		peer = b_of(&p);
 		EP_OK(fi_write(p.a->ep, &value, 8, NULL, p.ab, p.base, p.key,
 			       &p));
 		/* the target computes; as if the bound had passed */
 		peer->prompt_ns -= 2 * BOUND_US * UINT64_C(1000);
 		peer->sampled_ns = sampled ? unm_now_ns() : peer->prompt_ns;
 		peer->sampled_done = hal_tx_done(peer->hp);
+		peer->serves = 0;
 		direct = os_direct(&p);
 		EP_OK(fi_write(p.a->ep, &value, 8, NULL, p.ab, p.base + 64,
 			       p.key, &p));
@@ -386,6 +474,8 @@ UNIT_MAIN(
 	EP_TEST(test_target_that_polled),
 	EP_TEST(test_target_that_stops),
 	EP_TEST(test_few_samples),
+	EP_TEST(test_rate_of_the_counter),
+	EP_TEST(test_sample_serves_within_the_bound),
 	EP_TEST(test_progress_has_a_bound),
 	EP_TEST(test_put_past_unsent_requests),
 	EP_TEST(test_target_that_sleeps),

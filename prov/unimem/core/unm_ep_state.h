@@ -19,6 +19,7 @@
 #include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
@@ -112,6 +113,7 @@ struct unm_ep {
 	uint64_t grown_bytes;		/* receive space at these */
 	struct unm_way_clock msg_clock;	/* of rendezvous */
 	struct unm_way_clock os_clock;	/* of puts and gets */
+	struct unm_tick_rate rate;	/* of unm_ticks(), by unm_prompt.c */
 	struct unm_bounce *bounce[2];	/* rma/unm_bounce.h: areas for sends and
 					 * for receives, NULL: not used yet */
 	/* idling */

@@ -13,16 +13,19 @@
  * sends a probe, an empty packet. At most one probe is under way, and no probe
  * is sent if it would wake a sleeping peer.
  *
- * A sample reads a cache line that the peer writes all the time. While the peer
- * is known to make progress, a short operation therefore takes a sample only if
- * the last one is older than an eighth of FI_UNIMEM_PROMPT_US. Each operation
- * compares the time of the progress with the clock.
+ * A sample reads the clock, and a cache line that the peer writes all the time.
+ * While the peer is known to make progress, a short operation therefore takes a
+ * sample only if the last one is older than an eighth of FI_UNIMEM_PROMPT_US. A
+ * short operation does not read the clock either: it measures the age of the
+ * sample by the processor's counter, unm_ticks(). The counter may be wrong, so
+ * a sample serves UNM_PROMPT_SERVES operations at most.
  *
  * If a peer stops polling just after a request was sent, the request waits
  * until the peer polls again; later operations are executed by attach. The
  * waiting operation itself is not executed by attach as well, because the peer
  * would still execute the request afterwards.
  */
+#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
@@ -32,6 +35,7 @@
 
 #define UNM_PROMPT_SAMPLES	8	/* least samples per prompt_us while
 					 * short operations follow each other */
+#define UNM_PROMPT_SERVES	256	/* short operations per sample */
 
 /* Send a probe, unless it would wake the peer. */
 static void unm_probe(struct unm_peer *peer)
@@ -49,17 +53,47 @@ static bool unm_prompt_known(const struct unm_peer *peer, uint64_t now,
 	return peer->prompt_ns != 0 && now - peer->prompt_ns <= bound;
 }
 
+/* Does the last sample serve one more short operation? If the counter went
+ * back, the unsigned difference is large, so the answer is no. */
+static bool unm_prompt_served(struct unm_peer *peer)
+{
+	if (peer->serves == 0 ||
+	    unm_ticks() - peer->serves_from >= peer->serves_ticks)
+		return false;
+	peer->serves--;
+	return true;
+}
+
+/* A sample was taken at the time now, and at the counter's value ticks or
+ * later, and the peer is known to make progress: the sample serves short
+ * operations until it is an eighth of the bound old, but not beyond the bound
+ * itself. */
+static void unm_prompt_serve(struct unm_peer *peer, uint64_t ticks,
+			     uint64_t now, uint64_t bound)
+{
+	struct unm_tick_rate *rate = &peer->ep->rate;
+	uint64_t ns = bound / UNM_PROMPT_SAMPLES;
+	uint64_t left = bound - (now - peer->prompt_ns);
+
+	if (unm_tick_rate_due(rate, now))
+		unm_tick_rate_measure(rate, ticks, now, unm_ticks());
+	peer->serves = UNM_PROMPT_SERVES;
+	peer->serves_from = ticks;
+	peer->serves_ticks = (uint64_t)((double)(ns < left ? ns : left) *
+					rate->per_ns);
+}
+
 bool unm_prompt(struct unm_peer *peer, uint64_t len)
 {
 	uint64_t bound = (uint64_t)g_unm_env.prompt_us * 1000;
-	uint64_t now, done;
+	uint64_t ticks, now, done;
 
 	if (len > g_unm_env.prompt_max || bound == 0)
 		return false;
-	now = unm_now_ns();
-	if (len <= UNM_PROMPT_SURE && unm_prompt_known(peer, now, bound) &&
-	    now - peer->sampled_ns <= bound / UNM_PROMPT_SAMPLES)
+	if (len <= UNM_PROMPT_SURE && unm_prompt_served(peer))
 		return true;
+	ticks = unm_ticks();
+	now = unm_now_ns();
 	done = hal_tx_done(peer->hp);
 	/* The peer released packets after the last sample, at a time that is
 	 * not known. Before the first sample, that may be long ago. */
@@ -67,8 +101,10 @@ bool unm_prompt(struct unm_peer *peer, uint64_t len)
 		peer->prompt_ns = peer->sampled_ns;
 	peer->sampled_done = done;
 	peer->sampled_ns = now;
-	if (unm_prompt_known(peer, now, bound))
+	if (unm_prompt_known(peer, now, bound)) {
+		unm_prompt_serve(peer, ticks, now, bound);
 		return true;
+	}
 	if (done == hal_tx_sent(peer->hp))
 		unm_probe(peer);
 	return false;
