@@ -2,6 +2,8 @@
 /*
  * test_gsas_queue_race.c - several threads take words out of a queue while
  * words are put in, or while another thread writes anything into its memory.
+ * Other takers are faster than a thread that is in the middle of
+ * gsas_queue_take().
  *
  * UNM_TEST_WORDS: words through the queue in each test (300,000; under a
  * sanitizer 30,000).
@@ -12,6 +14,8 @@
 
 #define PRODUCERS	8
 #define TAKERS	4
+
+/* ---- Many at the same time ----------------------------------------------- */
 
 struct crowd {
 	struct tq tq;
@@ -136,6 +140,116 @@ static void test_many_takers(void **state)
 	crowd_run(5000, 64);
 }
 
+/* ---- Other takers are faster --------------------------------------------- */
+
+/*
+ * Other takers and the service change the queue while a call of
+ * gsas_queue_take() is between loading the head and moving the head. At this
+ * place the call reads a word, and the words have pages of their own. The test
+ * forbids access to these pages, so the call gets SIGSEGV, and the handler does
+ * the work of the other takers and of the service. Then the call continues. The
+ * interleaving does not depend on the scheduler.
+ */
+static struct {
+	struct tq *tq;
+	struct gsas_producer *p;
+	uint64_t out, in;		/* next word to be taken, to be put */
+	uint64_t takes, puts;		/* words that the handler takes, then
+					 * puts */
+	bool done;			/* the handler ran */
+} g_others;
+
+/* prot: as for mprotect() */
+static void words_protect(const struct tq *b, int prot)
+{
+	const struct gsas_queue_shape *shape = &b->view.shape;
+
+	assert_int_equal(mprotect((char *)b->head + shape->words,
+				  shape->bytes - shape->words, prot), 0);
+}
+
+static void others_act(int sig)
+{
+	bool tell;
+
+	words_protect(g_others.tq, PROT_READ | PROT_WRITE);
+	for (uint64_t i = 0; i < g_others.takes; i++)
+		assert_int_equal(tq_take(g_others.tq, &tell), g_others.out++);
+	assert_int_equal(tq_fill(g_others.tq, g_others.p, &g_others.in,
+				 g_others.puts), g_others.puts);
+	g_others.done = true;
+}
+
+/* Take the next word of a full queue. Meanwhile other takers take as many words
+ * as takes says, and then the service puts as many as puts says. */
+static void overtaken_take(uint64_t takes, uint64_t puts)
+{
+	/* once: a further fault is an error */
+	const struct sigaction act = {
+		.sa_handler = others_act,
+		.sa_flags = (int)SA_RESETHAND | SA_NODEFER,
+	};
+	struct sigaction old;
+	uint64_t word = 77;
+	bool tell = true;
+	int ret;
+
+	g_others.takes = takes;
+	g_others.puts = puts;
+	g_others.done = false;
+	words_protect(g_others.tq, PROT_NONE);
+	sigaction(SIGSEGV, &act, &old);
+	ret = gsas_queue_take(&g_others.tq->view, &word, &tell);
+	sigaction(SIGSEGV, &old, NULL);
+	assert_true(g_others.done);
+	if (g_others.out < g_others.in) {
+		assert_int_equal(ret, 0);
+		assert_int_equal(word, g_others.out++);
+	} else {
+		assert_int_equal(ret, -FI_EAGAIN);
+		assert_true(word == 77 && tell);
+	}
+}
+
+/* The word is in each place of a buffer. With puts the service also reuses the
+ * buffer. */
+static void overtaken_run(uint32_t quota, uint64_t takes, uint64_t puts)
+{
+	struct tq b = tq_new(quota, GSAS_QUEUE_BUFFER_MIN, NULL);
+	bool tell;
+
+	g_others.tq = &b;
+	g_others.p = tq_open(&b, NULL);
+	g_others.in = g_others.out = 0;
+	for (int lap = 0; lap < 3 * GSAS_QUEUE_BUFFER_MIN; lap++) {
+		assert_int_equal(tq_fill(&b, g_others.p, &g_others.in, quota),
+				 quota);
+		overtaken_take(takes, puts);
+		while (g_others.out < g_others.in)
+			assert_int_equal(tq_take(&b, &tell), g_others.out++);
+		tq_empty(&b);
+		/* begin one word further each time */
+		assert_int_equal(tq_fill(&b, g_others.p, &g_others.in, 1), 1);
+		assert_int_equal(tq_take(&b, &tell), g_others.out++);
+	}
+	tq_free(&b);
+}
+
+static void test_other_takers_are_faster(void **state)
+{
+	static const uint32_t quotas[] = { 1, 9, 40 };
+
+	if (GSAS_PAGE_BYTES % sysconf(_SC_PAGESIZE) != 0)
+		skip();			/* words and head share a page */
+	for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++)
+		for (uint64_t takes = 1; takes <= quotas[i]; takes++) {
+			overtaken_run(quotas[i], takes, 0);
+			overtaken_run(quotas[i], takes, takes);
+		}
+}
+
+/* ---- Any values in the memory -------------------------------------------- */
+
 /* Writes random values into the queue's memory at the same time. */
 static void *vandal_main(void *arg)
 {
@@ -189,5 +303,6 @@ static void test_vandals(void **state)
 
 UNIT_MAIN(
 	cmocka_unit_test(test_many_takers),
+	cmocka_unit_test(test_other_takers_are_faster),
 	cmocka_unit_test(test_vandals),
 )
