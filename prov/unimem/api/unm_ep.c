@@ -714,7 +714,7 @@ static int unm_ep_place(struct unm_ep *ep)
 	ep->stats = (void *)((char *)ep->hif->page + UNM_STATS_OFFSET);
 	*ep->stats = ep->no_page;
 	unm_ep_limits(ep);
-	UNM_INFO(EP_CTRL, "board %u interface %u: backend %s, profile %s, "
+	UNM_INFO(EP_CTRL, "interface %u:%u: backend %s, profile %s, "
 		 "inline below %u, eager up to %u bytes\n", ep->hif->addr.board,
 		 ep->hif->addr.iface, ep->hif->caps->backend,
 		 ep->hif->caps->profile, ep->inline_end[1][1], ep->eager_max);

@@ -732,8 +732,7 @@ void unm_peer_fail(struct unm_peer *peer, const char *what, uint64_t head)
 {
 	if (peer->failed || peer->hp == NULL)
 		return;
-	UNM_WARN(EP_DATA, "peer on board %u interface %u dropped: %s "
-		 "(0x%016" PRIx64 ")", peer->hp->addr.board,
-		 peer->hp->addr.iface, what, head);
+	UNM_WARN(EP_DATA, "peer interface %u:%u dropped: %s (0x%016" PRIx64 ")",
+		 peer->hp->addr.board, peer->hp->addr.iface, what, head);
 	unm_peer_disconnect(peer);
 }

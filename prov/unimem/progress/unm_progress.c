@@ -531,8 +531,8 @@ static void unm_peer_log_lost(struct unm_ep *ep, const struct hal_peer *hp)
 	if (hp->host == NULL || any == 0 || ep->lost_logged)
 		return;
 	ep->lost_logged = true;
-	UNM_WARN(EP_CTRL, "peer on board %u interface %u of another host was "
-		 "lost: receives that name it end in error, %u from any "
+	UNM_WARN(EP_CTRL, "peer interface %u:%u on another host was lost: "
+		 "receives that name it end in error, %u from any "
 		 "source go on waiting", hp->addr.board, hp->addr.iface, any);
 }
 
@@ -556,7 +556,7 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 			hal_peer_free(ev->peer);
 			break;
 		}
-		UNM_INFO(EP_CTRL, "peer on board %u interface %u is gone: %s\n",
+		UNM_INFO(EP_CTRL, "peer interface %u:%u is gone: %s\n",
 			 ev->peer->addr.board, ev->peer->addr.iface,
 			 fi_strerror(-ev->status));
 		peer->closed = ev->status == -FI_ESHUTDOWN;

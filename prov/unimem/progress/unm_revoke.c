@@ -92,9 +92,9 @@ static void unm_revoke_give_up(struct unm_ep *ep, const char *call, bool *named)
 
 		if (!*named &&
 		    (peer->guard_awaited != 0 || peer->revoke_pending)) {
-			UNM_WARN(MR, "%s gives up after %d ms: the peer on "
-				 "board %u interface %u has been in the middle "
-				 "of an access all the time. It is stopped, or "
+			UNM_WARN(MR, "%s gives up after %d ms: peer "
+				 "interface %u:%u has been in the middle of an "
+				 "access all the time. It is stopped, or "
 				 "FI_UNIMEM_CLOSE_MS is too short", call,
 				 g_unm_env.close_ms, peer->hp->addr.board,
 				 peer->hp->addr.iface);
