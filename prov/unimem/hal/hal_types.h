@@ -153,14 +153,19 @@ struct hal_cell {
 } __attribute__((aligned(HAL_LINE)));
 _Static_assert(sizeof(struct hal_cell) == HAL_LINE, "a cell is a line");
 
-#define HAL_BACK_WORDS	6		/* words for hal_rx_back() */
+#define HAL_BACK_WORDS	6		/* words for hal_rx_back(): as many as
+					 * the line of struct hal_back, which
+					 * processes share, has space for. The
+					 * provider uses words 0 to 4. */
 
 /* Back words: the receiver of packets writes them, the sender reads them. */
 struct hal_back {
 	_Atomic uint64_t done;		/* slots the receiver has released */
 	_Atomic uint64_t closed;	/* receiver's interface is closed */
 	_Atomic uint64_t word[HAL_BACK_WORDS];	/* hal_rx_back(): the caller's
-						 * use; provider: credits */
+						 * use; provider: see
+						 * UNM_PEER_BACK_LIMIT and the
+						 * next macros */
 } __attribute__((aligned(HAL_LINE)));
 _Static_assert(sizeof(struct hal_back) == HAL_LINE, "back words are a line");
 
