@@ -5,11 +5,12 @@
  *
  * Each launcher gives something else that all processes of a job share:
  *
- *	Hydra	(mpiexec of MPICH) no name. The processes of a host descend from
- *		one process mpiexec, or from one hydra_pmi_proxy if mpiexec runs
- *		on another host: the key is made of that process. A rank has
- *		PMI_FD and PMI_RANK, with -pmi-port PMI_PORT and PMI_ID and no
- *		number of ranks.
+ *	Hydra	(mpiexec of MPICH) HYDRA_JOB, a name that no other mpiexec has,
+ *		if its MPICH has mpich-patches/hydra-job.patch. Otherwise no
+ *		name: the processes of a host descend from one process mpiexec,
+ *		or from one hydra_pmi_proxy if mpiexec runs on another host, and
+ *		the key is made of that process. A rank has PMI_FD and PMI_RANK,
+ *		with -pmi-port PMI_PORT and PMI_ID and no number of ranks.
  *	PMIx	(Open MPI, PRRTE) PMIX_NAMESPACE. Open MPI 4 makes it of 16
  *		bits, and PRRTE of a host and a process id, which the host uses
  *		again after all others. So the address of mpirun is added where
@@ -40,6 +41,8 @@
 
 #define ANCESTORS_MAX	64	/* processes between rank and launcher */
 #define NAME_MAX_COMM	16	/* bytes of a process name, with its 0 */
+#define ARGUMENTS_MAX	8192	/* bytes of a proxy's path, and of its first
+				 * arguments: --control-port, --job */
 /* Steps of Slurm from here on are the shells of salloc and sbatch, from which a
  * user starts unrelated programs. */
 #define SLURM_STEPS	UINT64_C(0xfffffff0)
@@ -221,6 +224,47 @@ static bool hydra_set(void)
 	return (is_set("PMI_FD") && is_set("PMI_RANK")) || hydra_port();
 }
 
+/* Store the beginning of the arguments of a process, each with its 0. Returns
+ * their length, less than ARGUMENTS_MAX; text[length] is 0. */
+static size_t read_arguments(int pid, char text[ARGUMENTS_MAX])
+{
+	char path[32];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? 0 : read(fd, text, ARGUMENTS_MAX - 1);
+	if (fd >= 0)
+		close(fd);
+	len = len < 0 ? 0 : len;
+	text[len] = '\0';
+	return (size_t)len;
+}
+
+/*
+ * The name of the job that this proxy has started; NULL: there is none.
+ *
+ * HYDRA_JOB may be of an outer mpiexec: an inner one without the patch passes
+ * its environment on to all hosts. A proxy that was started by ssh may lack the
+ * variable, so the environment of the proxy proves nothing. But mpiexec gives
+ * the name to its own proxies as an argument, which is not inherited.
+ */
+static const char *hydra_job(const struct process *proxy)
+{
+	const char *name = secure_getenv("HYDRA_JOB");
+	char text[ARGUMENTS_MAX];
+	size_t len, at = 0;
+
+	if (name == NULL || *name == '\0')
+		return NULL;
+	len = read_arguments(proxy->pid, text);
+	while (at < len && strcmp(text + at, "--job") != 0)
+		at += strlen(text + at) + 1;
+	at += sizeof("--job");
+	return at < len && strcmp(text + at, name) == 0 ? name : NULL;
+}
+
 /* proxy: the hydra_pmi_proxy of this process */
 static bool hydra_key(uint64_t hash[2], const struct process *proxy)
 {
@@ -228,8 +272,13 @@ static bool hydra_key(uint64_t hash[2], const struct process *proxy)
 		"mpiexec.hydra", "mpiexec", "mpirun", "mpiexec.mpich",
 		"mpirun.mpich", NULL
 	};
+	const char *job = hydra_job(proxy);
 	struct process starter;
 
+	if (job != NULL) {
+		add_text(hash, job);
+		return true;
+	}
 	if (read_parent(proxy, &starter) && is_one_of(starter.name, starters))
 		proxy = &starter;
 	return add_process(hash, proxy);
@@ -338,10 +387,14 @@ bool gsas_launcher_key(uint64_t key[2])
 
 bool gsas_launcher_split(void)
 {
+	enum kind ancestor;
+	struct process process;
 	uint64_t here, all;
 
 	return is_set("PMI_FD") && number_in("MPI_LOCALNRANKS", &here) &&
-	       number_in("PMI_SIZE", &all) && here < all;
+	       number_in("PMI_SIZE", &all) && here < all &&
+	       !(launcher(&process, &ancestor) == HYDRA &&
+		 hydra_job(&process) != NULL);
 }
 
 bool gsas_launcher_evident(void)

@@ -22,8 +22,8 @@ bool gsas_launcher_key(uint64_t key[2]);
  * may be of another process that is an ancestor. */
 bool gsas_launcher_evident(void);
 
-/* Does Hydra run ranks of this job on other hosts as well? There the key is
- * another one. Reads the environment. */
+/* Does Hydra run ranks of this job on other hosts as well, where the key is
+ * another one? Not if it gives the name of the job. Reads the environment. */
 bool gsas_launcher_split(void);
 
 /* The rank of this process and the number of ranks, from the environment.

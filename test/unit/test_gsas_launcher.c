@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "client/gsas_job.h"
 #include "client/gsas_launcher.h"
@@ -17,10 +18,15 @@
 #include "lib/unit.h"
 
 #define RANKS	3
+#define ARGUMENTS	200		/* bytes of g_arguments */
+#define LINE		200		/* bytes of a line of a rank */
+
+/* Memory of the command line of this process, which /proc shows. */
+static char *g_arguments;
 
 /* A result of a rank, passed through a pipe. */
 struct answer {
-	bool known, ranked;
+	bool known, ranked, split;
 	uint64_t key[2];
 	uint32_t rank, ranks;
 };
@@ -31,7 +37,7 @@ static const char *const g_variables[] = {
 	"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
 	"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_orte_hnp_uri", "SLURM_JOB_ID",
 	"SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-	"SLURM_RESTART_COUNT", "MPI_LOCALNRANKS",
+	"SLURM_RESTART_COUNT", "MPI_LOCALNRANKS", "HYDRA_JOB",
 };
 
 static int setup(void **state)
@@ -46,6 +52,7 @@ static void ask(struct answer *answer)
 	memset(answer, 0, sizeof(*answer));
 	answer->known = gsas_launcher_key(answer->key);
 	answer->ranked = gsas_launcher_rank(&answer->rank, &answer->ranks);
+	answer->split = gsas_launcher_split();
 }
 
 static void put(int fd, const struct answer *answer)
@@ -77,8 +84,24 @@ static void rank_run(int fd, int index, int between)
 	_exit(0);
 }
 
-/* Start RANKS ranks below processes of these names (NULL: ends the list), and
- * store their answers. */
+/* Take a name, and show the arguments behind it, between single blanks. */
+static void become(const char *command)
+{
+	size_t name = strcspn(command, " ");
+	char comm[16];
+
+	snprintf(comm, sizeof(comm), "%.*s", (int)name, command);
+	prctl(PR_SET_NAME, comm);
+	memset(g_arguments, 0, ARGUMENTS);
+	if (command[name] != '\0')
+		snprintf(g_arguments, ARGUMENTS, "%s", command + name + 1);
+	for (char *c = g_arguments; *c != '\0'; c++)
+		if (*c == ' ')
+			*c = '\0';
+}
+
+/* Start RANKS ranks below processes of these names, which may have arguments
+ * (NULL: ends the list), and store their answers. */
 static void launch(const char *const *names, struct answer *answers)
 {
 	int fds[2];
@@ -91,7 +114,7 @@ static void launch(const char *const *names, struct answer *answers)
 			pid = fork();
 			if (pid != 0)
 				_exit(waitpid(pid, NULL, 0) != pid);
-			prctl(PR_SET_NAME, *names);
+			become(*names);
 		}
 		for (int i = 0; i < RANKS; i++) {
 			pid = fork();
@@ -204,6 +227,68 @@ static void test_hydra_port(void **state)
 	LAUNCH(a, "mpiexec.hydra", "hydra_pmi_proxy");
 	assert_one_job(a);
 	assert_false(a[0].ranked || a[1].ranked);
+}
+
+/* HYDRA_JOB is the key on each host, if the proxy has it as an argument. */
+static void test_hydra_job(void **state)
+{
+	struct answer a[RANKS], b[RANKS];
+
+	as_hydra();
+	setenv("MPI_LOCALNRANKS", "2", 1);
+	setenv("HYDRA_JOB", "h_1_2", 1);
+	LAUNCH(a, "mpiexec.hydra", "hydra_pmi_proxy --control-port h:1 "
+	       "--job h_1_2 --demux poll");
+	assert_one_job(a);
+	assert_true(a[1].ranked && a[1].rank == 1 && !a[1].split);
+	LAUNCH(b, "sshd", "hydra_pmi_proxy --control-port h:1 --job h_1_2");
+	assert_true(same(a, b));
+	setenv("HYDRA_JOB", "h_1_3", 1);
+	LAUNCH(b, "sshd", "hydra_pmi_proxy --job h_1_3");
+	assert_one_job(b);
+	assert_false(same(a, b));
+	/* -pmi-port; nothing else of an outer mpiexec counts */
+	setenv("HYDRA_JOB", "h_1_2", 1);
+	setenv("PMI_PORT", "h:4000", 1);
+	setenv("PMI_ID", "0", 1);
+	LAUNCH(b, "sshd", "hydra_pmi_proxy --job h_1_2");
+	assert_true(same(a, b));
+}
+
+/* HYDRA_JOB is inherited, or was set by a user: the key is made of processes
+ * as without it. */
+static void test_hydra_job_of_others(void **state)
+{
+	static const char *const proxies[] = {
+		"hydra_pmi_proxy", "hydra_pmi_proxy --job h_1_3",
+		"hydra_pmi_proxy --job h_1_20", "hydra_pmi_proxy --job",
+		"hydra_pmi_proxy --job h_1_3 h_1_2",
+		"hydra_pmi_proxy --demux h_1_2",
+	};
+	struct answer a[RANKS], b[RANKS], c[RANKS];
+
+	as_hydra();
+	setenv("MPI_LOCALNRANKS", "2", 1);
+	setenv("HYDRA_JOB", "h_1_2", 1);
+	LAUNCH(a, "hydra_pmi_proxy --job h_1_2");
+	for (size_t i = 0; i < sizeof(proxies) / sizeof(proxies[0]); i++) {
+		LAUNCH(b, "hydra_pmi_proxy --job h_1_2", "sshd", proxies[i]);
+		LAUNCH(c, "hydra_pmi_proxy --job h_1_2", "sshd", proxies[i]);
+		assert_one_job(b);
+		assert_true(b[0].split);
+		assert_false(same(a, b) || same(b, c));
+	}
+	setenv("HYDRA_JOB", "", 1);
+	LAUNCH(b, "hydra_pmi_proxy --job");
+	LAUNCH(c, "hydra_pmi_proxy --job");
+	assert_one_job(b);
+	assert_false(same(b, c));
+	/* the nearest launcher decides */
+	setenv("HYDRA_JOB", "h_1_2", 1);
+	as_slurm("77", "0");
+	LAUNCH(b, "hydra_pmi_proxy --job h_1_2", "slurmstepd");
+	assert_true(b[0].known && b[0].ranks == 4);
+	assert_false(same(a, b));
 }
 
 static void test_pmix(void **state)
@@ -398,11 +483,12 @@ static bool find_mpiexec(char *path, size_t len)
 }
 
 /*
- * Run this test as 2 ranks, the second below a shell, and read their lines. On
+ * Run this test as 2 ranks, the second below a shell, and read their lines:
+ * the key, then HYDRA_JOB if it is set. On
  * a busy machine the ranks may end before mpiexec passes the end of its input
  * on, and then it fails (SIGPIPE): so its input is open all the time.
  */
-static void mpiexec(const char *path, const char *option, char lines[2][80])
+static void mpiexec(const char *path, const char *option, char lines[2][LINE])
 {
 	static const char command[] = "unset GSAS_JOB; \"$MPIEXEC\" $OPTION "
 		"-n 1 \"$SELF\" rank : -n 1 sh -c '\"$SELF\" rank; :' "
@@ -430,7 +516,7 @@ static void mpiexec(const char *path, const char *option, char lines[2][80])
 
 static void test_mpiexec(void **state)
 {
-	char path[4096], first[2][80], second[2][80], third[2][80];
+	char path[4096], first[2][LINE], second[2][LINE], third[2][LINE];
 
 	if (!find_mpiexec(path, sizeof(path))) {
 		print_message("skipped: no mpiexec.hydra of MPICH\n");
@@ -446,12 +532,46 @@ static void test_mpiexec(void **state)
 	assert_string_not_equal(first[0], third[0]);
 }
 
+/*
+ * Two proxies below processes that are not mpiexec, as on two other hosts: an
+ * mpiexec that gives HYDRA_JOB (mpich-patches/hydra-job.patch) gives both ranks
+ * one key.
+ */
+static void test_mpiexec_hosts(void **state)
+{
+	static const char script[] = "#!/bin/sh\nwhile [ \"$1\" = -x ]; do "
+		"shift; done\nshift\nsh -c \"$*; :\"\nexit\n";
+	char path[4096], launcher[] = "/tmp/test_gsas_launcher.XXXXXX";
+	char option[256], lines[2][LINE];
+	int fd;
+
+	if (!find_mpiexec(path, sizeof(path))) {
+		print_message("skipped: no mpiexec.hydra of MPICH\n");
+		skip();
+	}
+	fd = mkstemp(launcher);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, script, strlen(script)), strlen(script));
+	assert_int_equal(fchmod(fd, 0700), 0);
+	close(fd);
+	snprintf(option, sizeof(option), "-launcher ssh -launcher-exec %s "
+		 "-hosts 192.0.2.1:1,192.0.2.2:1", launcher);
+	mpiexec(path, option, lines);
+	unlink(launcher);
+	if (strchr(lines[0], ' ') != NULL)
+		assert_string_equal(lines[0], lines[1]);
+	else
+		assert_string_not_equal(lines[0], lines[1]);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_alone, setup),
 		cmocka_unit_test_setup(test_hydra, setup),
 		cmocka_unit_test_setup(test_hydra_port, setup),
+		cmocka_unit_test_setup(test_hydra_job, setup),
+		cmocka_unit_test_setup(test_hydra_job_of_others, setup),
 		cmocka_unit_test_setup(test_pmix, setup),
 		cmocka_unit_test_setup(test_pmix_again, setup),
 		cmocka_unit_test_setup(test_slurm, setup),
@@ -459,7 +579,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_nested, setup),
 		cmocka_unit_test_setup(test_log, setup),
 		cmocka_unit_test_setup(test_mpiexec, setup),
+		cmocka_unit_test_setup(test_mpiexec_hosts, setup),
 	};
+
+	const char *job;
 
 	if (argc > 1 && strcmp(argv[1], "key") == 0) {
 		uint64_t key[2];
@@ -469,8 +592,19 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "rank") == 0) {
 		/* gsas.h makes the linker take the constructor that set it */
 		(void)gsas_board();
-		printf("%s\n", getenv("GSAS_JOB"));
+		job = getenv("HYDRA_JOB");
+		printf("%s%s%s\n", getenv("GSAS_JOB"), job != NULL ? " " : "",
+		       job != NULL ? job : "");
 		return 0;
 	}
+	if (argc == 1) {		/* start again, with an argument */
+		char self[4096] = "", room[ARGUMENTS + 1] = "";
+
+		memset(room, '-', ARGUMENTS);
+		if (readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)
+			execl(self, argv[0], room, NULL);
+		return 1;
+	}
+	g_arguments = argv[1];
 	return unit_run(tests);
 }
