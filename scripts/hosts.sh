@@ -292,6 +292,64 @@ hosts_info()
 	hosts_job_end
 }
 
+# ---- GSAS ----------------------------------------------------------------
+
+# hosts_served N : each of N hosts has a service for its board; wait 40 s for it
+hosts_served()
+{
+	local i
+
+	for ((i = 0; i < 20; i++)); do
+		FI_UNIMEM_NET=net0 \
+			"$TOP/scripts/on-host" "$(cluster_address 1)" \
+			gsasctl boards >"$HOSTS_MADE/boards" || :
+		! grep -qx "$1 of $1 boards have a service" \
+			"$HOSTS_MADE/boards" || break
+		kill -0 "$HOSTS_JOB"
+		sleep 2
+	done
+	cat "$HOSTS_MADE/boards"
+	[ "$i" -lt 20 ]
+}
+
+# Ranks of mpirun on 4 hosts share memory with no key of the job, and so do the
+# next ones; the log has no word of other jobs.
+hosts_gsas()
+{
+	local i
+
+	unset GSAS_JOB
+	export FI_UNIMEM_NET_KEY=$HOSTS_MADE/unimem.key
+	export FI_UNIMEM_NET_HOSTS=$HOSTS_MADE/hosts
+	for i in 1 2 3 4; do
+		cluster_address "$i"
+	done >"$FI_UNIMEM_NET_HOSTS"
+	(
+		umask 077
+		head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' \
+			>"$FI_UNIMEM_NET_KEY"
+	)
+	mpicc -std=gnu11 -O2 -Wall -I"$PREFIX/include" \
+		-o "$HOSTS_MADE/shared" "$TOP/test/mpi/shared.c" \
+		-L"$PREFIX/lib" -Wl,-rpath,"$PREFIX/lib" -lgsas
+	cluster_mpirun 1-4 1 gsasd --all >"$HOSTS_MADE/services" 2>&1 &
+	HOSTS_JOB=$!
+	EXIT_HOOKS+=(hosts_job_kill)
+	hosts_served 4
+	for i in 1 2; do
+		cluster_mpirun 1-4 2 "$HOSTS_MADE/shared" \
+			>"$HOSTS_MADE/shared.out" 2>&1
+		cat "$HOSTS_MADE/shared.out"
+		grep -qx '8 ranks, 4 boards: 0 wrong' "$HOSTS_MADE/shared.out"
+		if grep 'other jobs' "$HOSTS_MADE/shared.out"; then
+			return 1
+		fi
+	done
+	hosts_job_kill
+	wait "$HOSTS_JOB" || :
+	HOSTS_JOB=
+}
+
 # ---- Suites --------------------------------------------------------------
 
 # hosts_begin : 4 hosts and the programs
@@ -334,6 +392,7 @@ hosts()
 	smoke_one "the counters of endpoints and cables" hosts_carried
 	hosts_over_ipv6
 	smoke_one "unimem_info shows a job on 4 hosts" hosts_info
+	smoke_one "MPI and GSAS on 4 hosts, without a key of the job" hosts_gsas
 	smoke_end
 }
 
@@ -350,6 +409,7 @@ hosts_all()
 	smoke_one "the counters of endpoints and cables" hosts_carried
 	hosts_over_ipv6
 	smoke_one "unimem_info shows a job on 4 hosts" hosts_info
+	smoke_one "MPI and GSAS on 4 hosts, without a key of the job" hosts_gsas
 	smoke_one "a cable that is pulled for a second" hosts_pulled
 	smoke_one "two hosts that lose each other" hosts_lost
 	kind=$(hosts_weather)

@@ -391,16 +391,13 @@ slurm_hosted()
 	return "$rc"
 }
 
-# Tasks on all hosts; mpirun needs a key for them
+# Tasks on all hosts
 slurm_members()
 {
-	local key
-
 	unset GSAS_JOB
 	slurm_right srun --overlap -N "$SL_N" -n 8 "$SL_HALO"
 	slurm_right srun --overlap --mpi=pmi2 -N "$SL_N" -n 8 "$SL_HALO"
-	key=$(gsasctl new-job)
-	slurm_right env "$key" mpirun -n 8 "$SL_HALO"
+	slurm_right mpirun -n 8 "$SL_HALO"
 }
 
 # The boards are those of the hosts in SLURM_JOB_NODELIST, in brackets, seen
