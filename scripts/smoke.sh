@@ -249,26 +249,48 @@ smoke_session()
 		[ "$(cut -d ' ' -f 2 <<<"$ids" | sort -u | wc -l)" -eq 1 ]
 }
 
-# smoke_flat RANKS : collectives of so many ranks that they are done flat, with
-# fewer messages than MPICH's algorithms
-smoke_flat()
+# smoke_coll SEEDS : so many random sequences of collectives each by messages and
+# through shared memory from the first and the eighth one on, where fewer messages
+# are sent; each is another one at each call.
+smoke_coll()
 {
-	local stats=$BUILD/demo/smoke-flat flat=() n
+	local stats=$BUILD/demo/smoke-coll from seed messages=()
 
 	rm -rf "$stats"
-	mkdir -p "$stats"/{0,1}
-	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$stats/flat" \
-		"$TOP/test/mpi/flat.c"
-	for n in 0 1; do
-		MPIR_CVAR_CH4_OFI_FLAT_COLL=$n mpirun -n "$1" "$stats/flat" |
-			grep -x "flat: right"
-		MPIR_CVAR_CH4_OFI_FLAT_COLL=$n FI_UNIMEM_STATS="$stats/$n" \
-			UNM_COLL=barrier mpirun -n "$1" \
-			"$BUILD/bench/unm_coll" -i 50 -x 0 >/dev/null
-		flat[n]=$(ompi_sum "$stats/$n" tx_msgs)
+	mkdir -p "$stats"/{0,1,8}
+	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$stats/coll" \
+		"$TOP/test/mpi/coll.c"
+	for from in 0 1 8; do
+		for seed in $(seq "$1"); do
+			seed=$RANDOM$RANDOM
+			echo "sequence $seed, shared from $from"
+			MPIR_CVAR_CH4_OFI_SHARED_COLL=$from \
+				mpirun -n $((3 + seed % 11)) "$stats/coll" \
+				1000 "$seed" | grep -x "coll: 1000 calls right"
+		done
+		MPIR_CVAR_CH4_OFI_SHARED_COLL=$from \
+			FI_UNIMEM_STATS="$stats/$from" UNM_COLL=barrier \
+			mpirun -n 4 "$BUILD/bench/unm_coll" -i 50 -x 0 >/dev/null
+		messages+=("$(ompi_sum "$stats/$from" tx_msgs)")
 	done
-	echo "messages: ${flat[0]}, flat ${flat[1]}"
-	[ "${flat[1]}" -lt "${flat[0]}" ]
+	echo "messages: ${messages[*]}"
+	[ "${messages[1]}" -lt "${messages[2]}" ] &&
+		[ "${messages[2]}" -lt "${messages[0]}" ]
+}
+
+# A rank that is killed among such collectives ends those of all others
+smoke_coll_kill()
+{
+	local program=$BUILD/demo/coll_kill out
+
+	mkdir -p "$BUILD/demo"
+	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$program" \
+		"$TOP/test/mpi/coll_kill.c"
+	out=$(MPIR_CVAR_CH4_OFI_SHARED_COLL=1 \
+		mpirun -disable-auto-cleanup -n 5 sh -c \
+		'trap "" USR1; "$0"; sleep 1' "$program") || :
+	echo "$out"
+	[ "$(grep -c ': a process failed$' <<<"$out")" -eq 4 ]
 }
 
 # A C++ program: build/env.sh makes mpicxx that of this MPICH
@@ -360,13 +382,8 @@ smoke()
 		smoke_mapped
 	smoke_one "a flush, an unlock and a sync complete stores" smoke_flush
 	smoke_one "the ranks of a node share a session" smoke_session
-	n=$((4 * $(getconf _NPROCESSORS_ONLN)))
-	if [ "$n" -le 32 ]; then
-		smoke_one "flat collectives of $n ranks" smoke_flat "$n"
-	else
-		say "SKIP: smoke-flat"
-		SMOKE_SKIPPED=$((SMOKE_SKIPPED + 1))
-	fi
+	smoke_one "collectives through shared memory" smoke_coll 3
+	smoke_one "a rank killed in a collective" smoke_coll_kill
 	smoke_one "fi_pingpong and 4 ranks on the model" smoke_sim
 	smoke_one "counters that prove too little" smoke_proof
 	smoke_end
