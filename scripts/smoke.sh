@@ -249,28 +249,30 @@ smoke_session()
 		[ "$(cut -d ' ' -f 2 <<<"$ids" | sort -u | wc -l)" -eq 1 ]
 }
 
-# smoke_coll SEEDS : so many random sequences of collectives each by messages and
-# through shared memory from the first and the eighth one on, where fewer messages
-# are sent; each is another one at each call.
+# smoke_coll N : N random sequences of collectives, others at each call, by
+# messages, and N each through shared memory from the first and from the eighth
+# collective on, with fewer messages
 smoke_coll()
 {
-	local stats=$BUILD/demo/smoke-coll from seed messages=()
+	local stats=$BUILD/demo/smoke-coll from seed _ messages=()
 
 	rm -rf "$stats"
 	mkdir -p "$stats"/{0,1,8}
 	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$stats/coll" \
 		"$TOP/test/mpi/coll.c"
 	for from in 0 1 8; do
-		for seed in $(seq "$1"); do
+		for _ in $(seq "$1"); do
 			seed=$RANDOM$RANDOM
 			echo "sequence $seed, shared from $from"
 			MPIR_CVAR_CH4_OFI_SHARED_COLL=$from \
 				mpirun -n $((3 + seed % 11)) "$stats/coll" \
-				1000 "$seed" | grep -x "coll: 1000 calls right"
+				1000 "$seed" |
+				grep -x "coll: 1000 calls right"
 		done
 		MPIR_CVAR_CH4_OFI_SHARED_COLL=$from \
 			FI_UNIMEM_STATS="$stats/$from" UNM_COLL=barrier \
-			mpirun -n 4 "$BUILD/bench/unm_coll" -i 50 -x 0 >/dev/null
+			mpirun -n 4 "$BUILD/bench/unm_coll" -i 50 -x 0 \
+			>/dev/null
 		messages+=("$(ompi_sum "$stats/$from" tx_msgs)")
 	done
 	echo "messages: ${messages[*]}"
@@ -286,6 +288,7 @@ smoke_coll_kill()
 	mkdir -p "$BUILD/demo"
 	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$program" \
 		"$TOP/test/mpi/coll_kill.c"
+	# shellcheck disable=SC2016 # the inner shell's dollar
 	out=$(MPIR_CVAR_CH4_OFI_SHARED_COLL=1 \
 		mpirun -disable-auto-cleanup -n 5 sh -c \
 		'trap "" USR1; "$0"; sleep 1' "$program") || :
