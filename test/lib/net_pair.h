@@ -117,7 +117,8 @@ void net_rogue_close(struct net_rogue *r);
 /* A good MEET of the rogue; the address of its worker is none. Returns its
  * bytes. */
 size_t net_rogue_meet(struct net_rogue *r, uint8_t msg[NET_CTL_MAX]);
-/* A listener of the test, at *port. */
+/* A listener of the test, at *port. backlog -1: it does not listen, so the port
+ * refuses connections, and nobody else gets it. */
 int net_rogue_listen(int backlog, uint16_t *port);
 
 #endif /* NET_PAIR_H */

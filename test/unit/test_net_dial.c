@@ -415,11 +415,10 @@ static void test_turns(void **state)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET };
 	struct hal_host host = b->nif->host, closed = host;
-	int fd, full[4];
+	int fd, refuses, full[4];
 
 	for (int computes = 0; computes < 2; computes++) {
-		fd = net_rogue_listen(1, &closed.port);
-		close(fd);
+		refuses = net_rogue_listen(-1, &closed.port);
 		fd = net_rogue_listen(computes ? 4 * SOURCES : 0, &host.port);
 		sa.sin_port = htons(host.port);
 		sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -452,6 +451,7 @@ static void test_turns(void **state)
 		for (int i = 0; i < 4; i++)
 			close(full[i]);
 		close(fd);
+		close(refuses);
 		net_pair_teardown(NULL);
 		assert_int_equal(setup(NULL), 0);
 	}
