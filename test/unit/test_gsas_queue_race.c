@@ -2,8 +2,8 @@
 /*
  * test_gsas_queue_race.c - several threads take words out of a queue while
  * words are put in, or while another thread writes anything into its memory.
- * Other takers are faster than a thread that is in the middle of
- * gsas_queue_take().
+ * Others take words while one call of gsas_queue_take() is before its load of
+ * the word, or before its store of the head.
  *
  * UNM_TEST_WORDS: words through the queue in each test (300,000; under a
  * sanitizer 30,000).
@@ -143,36 +143,51 @@ static void test_many_takers(void **state)
 /* ---- Other takers are faster --------------------------------------------- */
 
 /*
- * Other takers and the service change the queue while a call of
- * gsas_queue_take() is between loading the head and moving the head. At this
- * place the call reads a word, and the words have pages of their own. The test
- * forbids access to these pages, so the call gets SIGSEGV, and the handler does
- * the work of the other takers and of the service. Then the call continues. The
- * interleaving does not depend on the scheduler.
+ * A call of gsas_queue_take() loads the head, then loads the word, then moves
+ * the head if the head still has the loaded value. Other takers and the service
+ * change the queue in between. The test forbids an access of the call, so the
+ * call gets SIGSEGV, and the handler does the work of the other takers and of
+ * the service. Then the call repeats the access and continues. There are two
+ * places:
+ * - AT_WORD: the load of the word. The pages of the words may not be accessed.
+ * - AT_HEAD: the store that moves the head. The pages of the head may not be
+ *   written. Whatever the call compared before this access, the comparison has
+ *   been made when the head changes.
+ * The interleaving does not depend on the scheduler.
  */
+enum place { AT_WORD, AT_HEAD };
+
 static struct {
 	struct tq *tq;
 	struct gsas_producer *p;
+	enum place place;		/* where the handler runs */
 	uint64_t out, in;		/* next word to be taken, to be put */
 	uint64_t takes, puts;		/* words that the handler takes, then
 					 * puts */
 	bool done;			/* the handler ran */
 } g_others;
 
-/* prot: as for mprotect() */
-static void words_protect(const struct tq *b, int prot)
+/* Forbid the access at this place, or allow it again. */
+static void forbid(const struct tq *b, enum place place, bool on)
 {
 	const struct gsas_queue_shape *shape = &b->view.shape;
+	char *head = (char *)b->head;
+	int ret;
 
-	assert_int_equal(mprotect((char *)b->head + shape->words,
-				  shape->bytes - shape->words, prot), 0);
+	if (place == AT_WORD)
+		ret = mprotect(head + shape->words, shape->bytes - shape->words,
+			       on ? PROT_NONE : PROT_READ | PROT_WRITE);
+	else
+		ret = mprotect(head, shape->words,
+			       on ? PROT_READ : PROT_READ | PROT_WRITE);
+	assert_int_equal(ret, 0);
 }
 
 static void others_act(int sig)
 {
 	bool tell;
 
-	words_protect(g_others.tq, PROT_READ | PROT_WRITE);
+	forbid(g_others.tq, g_others.place, false);
 	for (uint64_t i = 0; i < g_others.takes; i++)
 		assert_int_equal(tq_take(g_others.tq, &tell), g_others.out++);
 	assert_int_equal(tq_fill(g_others.tq, g_others.p, &g_others.in,
@@ -180,9 +195,9 @@ static void others_act(int sig)
 	g_others.done = true;
 }
 
-/* Take the next word of a full queue. Meanwhile other takers take as many words
- * as takes says, and then the service puts as many as puts says. */
-static void overtaken_take(uint64_t takes, uint64_t puts)
+/* Take the next word of a full queue. At this place other takers take as many
+ * words as takes says, and then the service puts as many as puts says. */
+static void overtaken_take(enum place place, uint64_t takes, uint64_t puts)
 {
 	/* once: a further fault is an error */
 	const struct sigaction act = {
@@ -194,10 +209,11 @@ static void overtaken_take(uint64_t takes, uint64_t puts)
 	bool tell = true;
 	int ret;
 
+	g_others.place = place;
 	g_others.takes = takes;
 	g_others.puts = puts;
 	g_others.done = false;
-	words_protect(g_others.tq, PROT_NONE);
+	forbid(g_others.tq, place, true);
 	sigaction(SIGSEGV, &act, &old);
 	ret = gsas_queue_take(&g_others.tq->view, &word, &tell);
 	sigaction(SIGSEGV, &old, NULL);
@@ -213,7 +229,8 @@ static void overtaken_take(uint64_t takes, uint64_t puts)
 
 /* The word is in each place of a buffer. With puts the service also reuses the
  * buffer. */
-static void overtaken_run(uint32_t quota, uint64_t takes, uint64_t puts)
+static void overtaken_run(enum place place, uint32_t quota, uint64_t takes,
+			  uint64_t puts)
 {
 	struct tq b = tq_new(quota, GSAS_QUEUE_BUFFER_MIN, NULL);
 	bool tell;
@@ -224,7 +241,7 @@ static void overtaken_run(uint32_t quota, uint64_t takes, uint64_t puts)
 	for (int lap = 0; lap < 3 * GSAS_QUEUE_BUFFER_MIN; lap++) {
 		assert_int_equal(tq_fill(&b, g_others.p, &g_others.in, quota),
 				 quota);
-		overtaken_take(takes, puts);
+		overtaken_take(place, takes, puts);
 		while (g_others.out < g_others.in)
 			assert_int_equal(tq_take(&b, &tell), g_others.out++);
 		tq_empty(&b);
@@ -235,7 +252,7 @@ static void overtaken_run(uint32_t quota, uint64_t takes, uint64_t puts)
 	tq_free(&b);
 }
 
-static void test_other_takers_are_faster(void **state)
+static void others_are_faster(enum place place)
 {
 	static const uint32_t quotas[] = { 1, 9, 40 };
 
@@ -243,9 +260,21 @@ static void test_other_takers_are_faster(void **state)
 		skip();			/* words and head share a page */
 	for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++)
 		for (uint64_t takes = 1; takes <= quotas[i]; takes++) {
-			overtaken_run(quotas[i], takes, 0);
-			overtaken_run(quotas[i], takes, takes);
+			overtaken_run(place, quotas[i], takes, 0);
+			overtaken_run(place, quotas[i], takes, takes);
 		}
+}
+
+/* Others take words before a call loads the word. */
+static void test_others_before_the_word(void **state)
+{
+	others_are_faster(AT_WORD);
+}
+
+/* Others take words before a call moves the head. */
+static void test_others_before_the_head(void **state)
+{
+	others_are_faster(AT_HEAD);
 }
 
 /* ---- Any values in the memory -------------------------------------------- */
@@ -303,6 +332,7 @@ static void test_vandals(void **state)
 
 UNIT_MAIN(
 	cmocka_unit_test(test_many_takers),
-	cmocka_unit_test(test_other_takers_are_faster),
+	cmocka_unit_test(test_others_before_the_word),
+	cmocka_unit_test(test_others_before_the_head),
 	cmocka_unit_test(test_vandals),
 )
