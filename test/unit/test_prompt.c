@@ -376,6 +376,34 @@ static void test_sample_serves_within_the_bound(void **state)
 	close_pair(&p);
 }
 
+/* A sample of a longer operation finds that the bound has passed: the sample
+ * before it serves no short operation any more, even if the counter stands
+ * still. */
+static void test_sample_without_progress(void **state)
+{
+	static uint8_t buf[1025];
+	struct unm_peer *peer;
+	struct os_pair p;
+	uint64_t direct;
+
+	NEEDS_ATTACH();
+	p = open_stopped();
+	set_bound(&p, BOUND_US);
+	peer = b_of(&p);
+	put(&p, 0, buf, 8, POLLS);
+	ep_settle();
+	assert_int_not_equal(peer->serves, 0);
+	peer->serves_ticks = UINT64_MAX;
+	peer->prompt_ns -= 2 * BOUND_US * UINT64_C(1000);
+	peer->sampled_done = hal_tx_done(peer->hp);
+	direct = os_direct(&p);
+	put(&p, 0, buf, sizeof(buf), IDLE);
+	assert_int_equal(os_direct(&p), direct + 1);
+	put(&p, 0, buf, 8, IDLE);
+	assert_int_equal(os_direct(&p), direct + 2);
+	close_pair(&p);
+}
+
 /* Progress counts up to the bound, whatever the number of samples since then,
  * and although no operation and no call of progress came in between. */
 static void test_progress_has_a_bound(void **state)
@@ -476,6 +504,7 @@ UNIT_MAIN(
 	EP_TEST(test_few_samples),
 	EP_TEST(test_rate_of_the_counter),
 	EP_TEST(test_sample_serves_within_the_bound),
+	EP_TEST(test_sample_without_progress),
 	EP_TEST(test_progress_has_a_bound),
 	EP_TEST(test_put_past_unsent_requests),
 	EP_TEST(test_target_that_sleeps),

@@ -105,6 +105,7 @@ bool unm_prompt(struct unm_peer *peer, uint64_t len)
 		unm_prompt_serve(peer, ticks, now, bound);
 		return true;
 	}
+	peer->serves = 0;
 	if (done == hal_tx_sent(peer->hp))
 		unm_probe(peer);
 	return false;
