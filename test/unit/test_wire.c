@@ -524,28 +524,29 @@ static void test_golden_requests(void **state)
 				ADDR_BYTES), 0);
 	assert_int_equal(m.type, UNM_WIRE_PUT);
 	assert_true(m.key == KEY && m.addr == ADDR && m.rest == 0);
-	assert_true(!m.more && !m.ask_rkey);
+	assert_true(!m.more && !m.ask_rkey && !m.check);
 	assert_true(m.data == 0 && m.earlier == 0);
 	assert_int_equal(DECODE(&m, &host, ID, 0xc0, 0x30, KEY_BYTES,
 				ADDR_BYTES, REST_BYTES), 0);
-	assert_true(m.more && m.ask_rkey && m.rest == 0x4000);
+	assert_true(m.more && m.ask_rkey && !m.check && m.rest == 0x4000);
 	assert_int_equal(DECODE(&m, &host, ID, 0x80, 0x31, KEY_BYTES,
 				ADDR_BYTES, DATA_BYTES, REST_BYTES), 0);
 	/* the last request of an operation, with the bytes of earlier ones */
 	assert_true(m.key == KEY && m.addr == ADDR && m.data == DATA &&
-		    m.earlier == 0x4000 && m.rest == 0 && !m.more);
+		    m.earlier == 0x4000 && m.rest == 0 && !m.more && !m.check);
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x31, KEY_BYTES,
 				ADDR_BYTES, DATA_BYTES), 0);
-	assert_true(m.data == DATA && m.earlier == 0 && !m.more);
+	assert_true(m.data == DATA && m.earlier == 0 && m.rest == 0);
+	assert_true(!m.more && !m.check);
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x33, KEY_BYTES,
 				ADDR_BYTES, REST_BYTES, TOKEN_BYTES), 0);
 	assert_true(m.key == KEY && m.addr == ADDR && m.len == 0x4000 &&
-		    m.token == TOKEN);
+		    m.token == TOKEN && m.rest == 0 && !m.more && !m.check);
 	/* a get of the whole range; other ranges follow */
 	assert_int_equal(DECODE(&m, &host, ID, 0x80, 0x33, KEY_BYTES,
 				ADDR_BYTES, REST_BYTES, TOKEN_BYTES,
 				0, 0, 0, 0, 0, 0, 0, 0), 0);
-	assert_true(m.more && m.rest == 0 && m.len == 0x4000);
+	assert_true(m.more && m.rest == 0 && m.len == 0x4000 && !m.check);
 }
 
 static void test_golden_atomics(void **state)
@@ -556,12 +557,13 @@ static void test_golden_atomics(void **state)
 				ADDR_BYTES, HOW_BYTES), 0);
 	assert_true(m.key == KEY && m.addr == ADDR && m.how.op == 2 &&
 		    m.how.type == 9 && m.how.count == 3);
+	assert_true(m.rest == 0 && !m.more && !m.check);
 	for (int type = 0x34; type <= 0x35; type++) {
 		assert_int_equal(DECODE(&m, &host, ID, 0x80, type, KEY_BYTES,
 					ADDR_BYTES, HOW_BYTES, TOKEN_BYTES,
 					REST_BYTES), 0);
 		assert_true(m.how.count == 3 && m.token == TOKEN &&
-			    m.rest == 0x4000);
+			    m.rest == 0x4000 && m.more && !m.check);
 	}
 	/* no elements; reserved bits */
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x32, KEY_BYTES,

@@ -124,13 +124,17 @@ enum unm_wire_reach {
 #define UNM_REACH_WRITE		0x20	/* flag: may be written */
 
 /* A message with its words as fields, in host order. Comments name the types
- * that have a field; unm_wire_decode() does not set it for other types. */
+ * for which unm_wire_decode() sets a field, and the value for those of them
+ * that do not carry it; it does not set the field for other types. Requests are
+ * PUT, PUT_DATA, ATOMIC, GET, FETCH and COMPARE; one-sided types are requests,
+ * RESULT, REFUSED, RKEY and PROBE. */
 struct unm_wire_msg {
 	uint8_t type;
 	bool has_data;
 	bool dmable;			/* RTS */
-	bool check;			/* PUT, GET, CTS: an access to this
-					 * memory failed before */
+	bool check;			/* CTS, one-sided types: an access to
+					 * this memory failed before; false
+					 * except for CTS, PUT, GET */
 	uint8_t inline_len;		/* INLINE, WIDE */
 	uint8_t inline_word;		/* INLINE, WIDE: words before the
 					 * bytes */
@@ -156,10 +160,14 @@ struct unm_wire_msg {
 					 * positive fi_errno */
 	struct unm_wire_hello hello;
 	/* one-sided */
-	bool ask_rkey, more;
+	bool ask_rkey;			/* one-sided types; false except for
+					 * requests */
+	bool more;			/* one-sided types: UNM_WIRE_MORE; false
+					 * except for requests other than
+					 * PUT_DATA, and RESULT */
 	uint64_t key;			/* requests, RKEY: of the region */
-	uint64_t rest;			/* requests with more: bytes of the
-					 * range that follow */
+	uint64_t rest;			/* requests: bytes of the range that
+					 * follow; 0 without more */
 	uint64_t earlier;		/* PUT_DATA: bytes of the operation
 					 * that earlier requests carried; PUT:
 					 * 0 */
