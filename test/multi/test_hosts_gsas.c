@@ -514,18 +514,16 @@ static void gsas_calls(void)
 
 /* ---- Users --------------------------------------------------------------- */
 
-/* Host 1: a process of another user number with a copy of the key file. */
+/* Host 1: the process gets another user number. It keeps the key that it has
+ * loaded as the first user. */
 static void as_other_user(void)
 {
-	char path[128];
-
-	path_of("key", path);
-	CHECK(chown(path, 65534, 65534) == 0);
 	CHECK(setresgid(65534, 65534, 65534) == 0 &&
 	      setresuid(65534, 65534, 65534) == 0);
 }
 
-/* A thread of that process, whose interface is of that user. */
+/* A thread of that process. Its interface is opened by its first call, so this
+ * interface belongs to the other user. */
 static void *calls_of_other_user(void *arg)
 {
 	gsas_addr addr;
@@ -537,7 +535,8 @@ static void *calls_of_other_user(void *arg)
 	return arg;
 }
 
-/* The key file stands for one user, who has the same number on all hosts. */
+/* The key stands for one user, who has the same number on all hosts: a process
+ * that knows the key, but has another user number, may access nothing. */
 static int users(int fd, int host)
 {
 	gsas_addr addr;
@@ -549,7 +548,8 @@ static int users(int fd, int host)
 	settle();
 	if (host == 1) {
 		await(0, USED);
-		/* loads what the other user may not be able to read */
+		/* loads the key file and the modules for other hosts, which the
+		 * other user may not be able to read */
 		GSAS(gsas_read64(atomic_load(&g_shared->word[2]), &word));
 		as_other_user();
 		CHECK(pthread_create(&thread, NULL, calls_of_other_user,
