@@ -18,27 +18,39 @@ struct tq {
 	uint64_t bytes;			/* length of the memory */
 };
 
-/* Memory between two pages without access rights, so that an access beyond the
- * memory is a fault. Freed by memory_free(). */
-static inline void *memory_new(uint64_t bytes)
+/* The bytes of the whole pages that so many bytes need. */
+static inline uint64_t tq_pages(uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t all = (bytes + page - 1) / page * page + 2 * page;
-	char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		       0);
 
-	assert_true(p != MAP_FAILED);
-	assert_int_equal(mprotect(p + page, all - 2 * page,
-				  PROT_READ | PROT_WRITE), 0);
-	return p + page;
+	return (bytes + page - 1) / page * page;
 }
 
-static inline void memory_free(void *memory, uint64_t bytes)
+/* Memory for a queue of this shape, between two pages without access rights, so
+ * that an access beyond the memory is a fault. The words begin a page of the
+ * system, which may be longer than GSAS_PAGE_BYTES; the head is at the end of
+ * the pages before. Freed by memory_free(). */
+static inline void *memory_new(const struct gsas_queue_shape *shape)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t head = tq_pages(shape->words);
+	uint64_t all = head + tq_pages(shape->bytes - shape->words);
+	char *p = mmap(NULL, all + 2 * page, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	munmap((char *)memory - page,
-	       (bytes + page - 1) / page * page + 2 * page);
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(mprotect(p + page, all, PROT_READ | PROT_WRITE), 0);
+	return p + page + head - shape->words;
+}
+
+static inline void memory_free(void *memory,
+			       const struct gsas_queue_shape *shape)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t head = tq_pages(shape->words);
+
+	munmap((char *)memory + shape->words - head - page,
+	       head + tq_pages(shape->bytes - shape->words) + 2 * page);
 }
 
 /* Create a queue with these limits; tq_new() with the system function
@@ -46,9 +58,12 @@ static inline void memory_free(void *memory, uint64_t bytes)
 static inline struct tq tq_new_of(uint32_t quota, uint32_t buffer,
 				  const struct gsas_queue_system *system)
 {
-	struct tq b = { .bytes = gsas_queue_bytes(quota, buffer) };
+	struct gsas_queue_shape shape;
+	struct tq b;
 
-	b.head = memory_new(b.bytes);
+	assert_true(gsas_queue_shape(quota, buffer, &shape));
+	b.bytes = shape.bytes;
+	b.head = memory_new(&shape);
 	assert_int_equal(gsas_queue_new(b.head, quota, buffer, system,
 					&b.queue), 0);
 	assert_int_equal(gsas_queue_view(b.head, b.bytes, &b.view), 0);
@@ -67,7 +82,7 @@ static inline struct tq tq_new(uint32_t quota, uint32_t buffer,
 static inline void tq_free(struct tq *b)
 {
 	gsas_queue_free(b->queue);
-	memory_free(b->head, b->bytes);
+	memory_free(b->head, &b->view.shape);
 }
 
 /* Open a producer. */
