@@ -228,8 +228,8 @@ static void overtaken_take(enum place place, uint64_t takes, uint64_t puts)
 	}
 }
 
-/* The word is in each place of a buffer. With puts the service also reuses the
- * buffer. */
+/* The next word is in each place of a buffer in turn, three times. With puts
+ * the service also reuses the buffer. */
 static void overtaken_run(enum place place, uint32_t quota, uint64_t takes,
 			  uint64_t puts)
 {
@@ -239,16 +239,20 @@ static void overtaken_run(enum place place, uint32_t quota, uint64_t takes,
 	g_others.tq = &b;
 	g_others.p = tq_open(&b, NULL);
 	g_others.in = g_others.out = 0;
-	for (int lap = 0; lap < 3 * GSAS_QUEUE_BUFFER_MIN; lap++) {
+	for (uint64_t lap = 0; lap < 3 * GSAS_QUEUE_BUFFER_MIN; lap++) {
+		/* the next word: the first one of the full queue */
+		while (g_others.in % GSAS_QUEUE_BUFFER_MIN !=
+		       lap % GSAS_QUEUE_BUFFER_MIN) {
+			assert_int_equal(tq_fill(&b, g_others.p, &g_others.in,
+						 1), 1);
+			assert_int_equal(tq_take(&b, &tell), g_others.out++);
+		}
 		assert_int_equal(tq_fill(&b, g_others.p, &g_others.in, quota),
 				 quota);
 		overtaken_take(place, takes, puts);
 		while (g_others.out < g_others.in)
 			assert_int_equal(tq_take(&b, &tell), g_others.out++);
 		tq_empty(&b);
-		/* begin one word further each time */
-		assert_int_equal(tq_fill(&b, g_others.p, &g_others.in, 1), 1);
-		assert_int_equal(tq_take(&b, &tell), g_others.out++);
 	}
 	tq_free(&b);
 }
