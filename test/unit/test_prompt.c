@@ -45,7 +45,7 @@ static struct hal_peer *peer_of(const struct os_pair *p)
 static void set_bound(const struct os_pair *p, int prompt_us)
 {
 	g_unm_env.prompt_us = prompt_us;
-	b_of(p)->serves = 0;
+	b_of(p)->sample_uses_left = 0;
 }
 
 /* A pair with this bound, in microseconds. */
@@ -261,7 +261,7 @@ static void age_sample(const struct os_pair *p, uint64_t ns)
 	struct unm_peer *peer = b_of(p);
 
 	peer->sampled_ns -= ns;
-	peer->serves_from -= (uint64_t)((double)ns * peer->ep->rate.per_ns);
+	peer->sample_ticks -= (uint64_t)((double)ns * peer->ep->rate.per_ns);
 }
 
 /* A target that was seen to make progress, and then stops polling, with an
@@ -314,7 +314,7 @@ static void test_few_samples(void **state)
 	assert_int_not_equal(peer->sampled_ns, sampled);
 	/* the counter went back */
 	sampled = peer->sampled_ns;
-	peer->serves_from = unm_ticks() + (UINT64_C(1) << 60);
+	peer->sample_ticks = unm_ticks() + (UINT64_C(1) << 60);
 	put(&p, 0, buf, 8, POLLS);
 	assert_int_not_equal(peer->sampled_ns, sampled);
 	close_pair(&p);
@@ -367,13 +367,13 @@ static void test_sample_serves_within_the_bound(void **state)
 	 * is taken within the bound */
 	do {
 		put(&p, 0, &value, 8, POLLS);
-		peer->serves = 0;
+		peer->sample_uses_left = 0;
 		peer->sampled_done = hal_tx_done(peer->hp);
 		peer->prompt_ns = unm_now_ns() - BOUND_US * UINT64_C(1000) +
 			left;
 		put(&p, 0, &value, 8, POLLS);
 		ep_in_time(end, "a sample within the bound");
-	} while (peer->serves == 0 || peer->serves_ticks == 0);
+	} while (peer->sample_uses_left == 0 || peer->sample_ticks_max == 0);
 	usleep(2 * left / 1000);
 	peer->sampled_done = hal_tx_done(peer->hp);
 	direct = os_direct(&p);
@@ -398,8 +398,8 @@ static void test_sample_without_progress(void **state)
 	peer = b_of(&p);
 	put(&p, 0, buf, 8, POLLS);
 	ep_settle();
-	assert_int_not_equal(peer->serves, 0);
-	peer->serves_ticks = UINT64_MAX;
+	assert_int_not_equal(peer->sample_uses_left, 0);
+	peer->sample_ticks_max = UINT64_MAX;
 	peer->prompt_ns -= 2 * BOUND_US * UINT64_C(1000);
 	peer->sampled_done = hal_tx_done(peer->hp);
 	direct = os_direct(&p);
@@ -427,7 +427,7 @@ static void test_progress_has_a_bound(void **state)
 	peer->prompt_ns -= 2 * BOUND_US * UINT64_C(1000);
 	peer->sampled_ns = unm_now_ns();
 	peer->sampled_done = hal_tx_done(peer->hp);
-	peer->serves = 0;
+	peer->sample_uses_left = 0;
 	direct = os_direct(&p);
 	EP_OK(fi_write(p.a->ep, &value, 8, NULL, p.ab, p.base + 64, p.key,
 		       &p));

@@ -61,9 +61,10 @@ struct unm_vec {
 };
 
 /* Arguments of a one-sided call; on the caller's stack, or in struct
- * unm_os_op. An initializer in a data path names all fields: gcc clears a
- * structure of which some are left out by an instruction (rep stos) that takes
- * longer than a store to each field. */
+ * unm_os_op. The initializers in the one-sided calls (api/unm_rma.c,
+ * api/unm_atomic.c) name all fields: gcc clears a structure of which some are
+ * left out by an instruction (rep stos) that takes longer than a store to each
+ * field. */
 struct unm_access {
 	enum unm_kind kind;
 	uint8_t op, type;		/* atomics: enum gsas_op, gsas_type */

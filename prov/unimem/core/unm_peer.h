@@ -120,11 +120,13 @@ struct unm_peer {
 					 * read: posted requests executed */
 	uint64_t refused_packet;	/* hal_tx_sent() after REFUSED for the
 					 * oldest nack; 0: not sent yet */
-	/* unm_prompt.c: the last sample serves short operations ... */
-	uint64_t serves_from;		/* ... from this value of unm_ticks() */
-	uint64_t serves_ticks;		/* ... for this time, in ticks */
-	uint32_t serves;		/* ... and this number of them, which
-					 * are left; 0: no sample serves */
+	/* unm_prompt.c: may a short operation use the last sample again? */
+	uint64_t sample_ticks;		/* unm_ticks() at the sample */
+	uint64_t sample_ticks_max;	/* ticks after which the sample is not
+					 * used any more; 0: the rate of the
+					 * counter is not known */
+	uint32_t sample_uses_left;	/* short operations that may still use
+					 * the sample */
 	/* unm_prompt.c, times in ns, 0: none */
 	uint64_t sampled_ns;		/* when the peer was last sampled */
 	uint64_t sampled_done;		/* slots released by then */

@@ -14,11 +14,16 @@
  * is sent if it would wake a sleeping peer.
  *
  * A sample reads the clock, and a cache line that the peer writes all the time.
- * While the peer is known to make progress, a short operation therefore takes a
- * sample only if the last one is older than an eighth of FI_UNIMEM_PROMPT_US. A
- * short operation does not read the clock either: it measures the age of the
- * sample by the processor's counter, unm_ticks(). The counter may be wrong, so
- * a sample serves UNM_PROMPT_SERVES operations at most.
+ * A short operation therefore uses the last sample again, if all of these hold:
+ * - When the last sample was taken, the peer was known to make progress. Since
+ *   that progress no more than FI_UNIMEM_PROMPT_US have passed.
+ * - The sample is not older than an eighth of FI_UNIMEM_PROMPT_US. These times
+ *   are measured by the processor's counter, unm_ticks(). Until its rate is
+ *   known, each operation takes a sample.
+ * - Fewer than UNM_PROMPT_USES operations have used the sample again. So the
+ *   number of requests to a peer that makes no progress has a limit, also if
+ *   the counter is wrong, for example because it stopped in deep idle while
+ *   the endpoint slept.
  *
  * If a peer stops polling just after a request was sent, the request waits
  * until the peer polls again; later operations are executed by attach. The
@@ -35,7 +40,8 @@
 
 #define UNM_PROMPT_SAMPLES	8	/* least samples per prompt_us while
 					 * short operations follow each other */
-#define UNM_PROMPT_SERVES	256	/* short operations per sample */
+#define UNM_PROMPT_USES		256	/* short operations that use a sample
+					 * again */
 
 /* Send a probe, unless it would wake the peer. */
 static void unm_probe(struct unm_peer *peer)
@@ -53,23 +59,23 @@ static bool unm_prompt_known(const struct unm_peer *peer, uint64_t now,
 	return peer->prompt_ns != 0 && now - peer->prompt_ns <= bound;
 }
 
-/* Does the last sample serve one more short operation? If the counter went
- * back, the unsigned difference is large, so the answer is no. */
-static bool unm_prompt_served(struct unm_peer *peer)
+/* Use the last sample for one more short operation, if that is allowed. If the
+ * counter went back, the unsigned difference is large, so it is not. */
+static bool unm_prompt_use_sample(struct unm_peer *peer)
 {
-	if (peer->serves == 0 ||
-	    unm_ticks() - peer->serves_from >= peer->serves_ticks)
+	if (peer->sample_uses_left == 0 ||
+	    unm_ticks() - peer->sample_ticks >= peer->sample_ticks_max)
 		return false;
-	peer->serves--;
+	peer->sample_uses_left--;
 	return true;
 }
 
 /* A sample was taken at the time now, and at the counter's value ticks or
- * later, and the peer is known to make progress: the sample serves short
- * operations until it is an eighth of the bound old, but not beyond the bound
+ * later, and the peer is known to make progress: allow short operations to use
+ * the sample until it is an eighth of the bound old, but not beyond the bound
  * itself. */
-static void unm_prompt_serve(struct unm_peer *peer, uint64_t ticks,
-			     uint64_t now, uint64_t bound)
+static void unm_prompt_keep_sample(struct unm_peer *peer, uint64_t ticks,
+				   uint64_t now, uint64_t bound)
 {
 	struct unm_tick_rate *rate = &peer->ep->rate;
 	uint64_t ns = bound / UNM_PROMPT_SAMPLES;
@@ -77,10 +83,10 @@ static void unm_prompt_serve(struct unm_peer *peer, uint64_t ticks,
 
 	if (unm_tick_rate_due(rate, now))
 		unm_tick_rate_measure(rate, ticks, now, unm_ticks());
-	peer->serves = UNM_PROMPT_SERVES;
-	peer->serves_from = ticks;
-	peer->serves_ticks = (uint64_t)((double)(ns < left ? ns : left) *
-					rate->per_ns);
+	peer->sample_uses_left = UNM_PROMPT_USES;
+	peer->sample_ticks = ticks;
+	peer->sample_ticks_max = (uint64_t)((double)(ns < left ? ns : left) *
+					    rate->per_ns);
 }
 
 bool unm_prompt(struct unm_peer *peer, uint64_t len)
@@ -90,7 +96,7 @@ bool unm_prompt(struct unm_peer *peer, uint64_t len)
 
 	if (len > g_unm_env.prompt_max || bound == 0)
 		return false;
-	if (len <= UNM_PROMPT_SURE && unm_prompt_served(peer))
+	if (len <= UNM_PROMPT_SURE && unm_prompt_use_sample(peer))
 		return true;
 	ticks = unm_ticks();
 	now = unm_now_ns();
@@ -102,10 +108,10 @@ bool unm_prompt(struct unm_peer *peer, uint64_t len)
 	peer->sampled_done = done;
 	peer->sampled_ns = now;
 	if (unm_prompt_known(peer, now, bound)) {
-		unm_prompt_serve(peer, ticks, now, bound);
+		unm_prompt_keep_sample(peer, ticks, now, bound);
 		return true;
 	}
-	peer->serves = 0;
+	peer->sample_uses_left = 0;
 	if (done == hal_tx_sent(peer->hp))
 		unm_probe(peer);
 	return false;
