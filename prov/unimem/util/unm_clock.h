@@ -5,9 +5,10 @@
  * unm_now_ns() and unm_now_us() read CLOCK_MONOTONIC: time since an unspecified
  * point in the past, unaffected by changes of the wall-clock time. They make no
  * system call where the kernel provides the clock through its vDSO. unm_ticks()
- * reads a counter of the processor, in less than half of the time of the clock;
- * struct unm_tick_rate measures the counter's rate. All functions that read the
- * clock or the counter are thread-safe.
+ * reads a counter of the processor: on x86-64 in less than half of the time of
+ * the clock, and on processors without such a counter it is the clock. struct
+ * unm_tick_rate measures the counter's rate. All functions that read the clock
+ * or the counter are thread-safe.
  */
 #ifndef UNM_CLOCK_H
 #define UNM_CLOCK_H
@@ -36,10 +37,12 @@ static inline uint64_t unm_now_us(void)
  * virtual counter of arm64, elsewhere the clock. Its rate is constant on all
  * arm64 and current x86-64 processors, but is not known, and the value is not
  * reliable: on x86-64 processors without an invariant counter the rate follows
- * the processor's frequency and each core has another value; and the value
- * jumps, in either direction, when a virtual machine moves to another host or
- * the machine wakes up. So use differences of values only, where an error costs
- * no more than time, and limit that time by another measure.
+ * the processor's frequency and each core has another value; on some x86-64
+ * processors the counter stops while the core is in a deep idle state, for
+ * example while the thread sleeps; and the value jumps, in either direction,
+ * when a virtual machine moves to another host or the machine wakes up. So use
+ * differences of values only, where an error costs no more than time, and limit
+ * that time by another measure.
  */
 static inline uint64_t unm_ticks(void)
 {
@@ -59,7 +62,9 @@ static inline uint64_t unm_ticks(void)
 #define UNM_TICK_RATE_MAX	7	/* ticks per ns: no counter is faster,
 					 * so the value jumped. Less than 8, so
 					 * that 2^61 ns are less than 2^64
-					 * ticks. */
+					 * ticks. On arm64 few jumps forward are
+					 * detected: the counter has 1 tick per
+					 * ns at most, often 0.025 to 0.1. */
 
 /* The rate of unm_ticks(), measured again and again, so that a jump of the
  * counter has no lasting effect. The owner sets all fields to 0 at first. */
