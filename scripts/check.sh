@@ -321,6 +321,7 @@ the system's libfabric" \
 		test/run-mpich --thin "$CHECK_THIN" --system-libfabric
 	if libfabric_have; then
 		MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS=1 \
+		MPIR_CVAR_CH4_OFI_SHARED_COLL=1 \
 		check_script mpich-lean "MPICH's tests and examples, one of \
 $CHECK_THIN_LEAN, on the lean libfabric" \
 			test/run-mpich --thin "$CHECK_THIN_LEAN"

@@ -350,6 +350,21 @@ hosts_gsas()
 	HOSTS_JOB=
 }
 
+# ---- Collectives ---------------------------------------------------------
+
+# Random collectives of 8 ranks on 2 hosts: the ranks of each host share memory,
+# and one of them exchanges messages with the other host
+hosts_coll()
+{
+	local seed=$RANDOM$RANDOM
+
+	mpicc -std=gnu11 -O2 -Wall -o "$HOSTS_MADE/coll" "$TOP/test/mpi/coll.c"
+	echo "sequence $seed"
+	MPIR_CVAR_CH4_OFI_SHARED_COLL=1 \
+		cluster_mpirun 1-2 4 "$HOSTS_MADE/coll" 500 "$seed" |
+		grep -x "coll: 500 calls right"
+}
+
 # ---- Suites --------------------------------------------------------------
 
 # hosts_begin : 4 hosts and the programs
@@ -393,6 +408,7 @@ hosts()
 	hosts_over_ipv6
 	smoke_one "unimem_info shows a job on 4 hosts" hosts_info
 	smoke_one "MPI and GSAS on 4 hosts, without a key of the job" hosts_gsas
+	smoke_one "collectives of 8 ranks on 2 hosts" hosts_coll
 	smoke_end
 }
 
@@ -410,6 +426,7 @@ hosts_all()
 	hosts_over_ipv6
 	smoke_one "unimem_info shows a job on 4 hosts" hosts_info
 	smoke_one "MPI and GSAS on 4 hosts, without a key of the job" hosts_gsas
+	smoke_one "collectives of 8 ranks on 2 hosts" hosts_coll
 	smoke_one "a cable that is pulled for a second" hosts_pulled
 	smoke_one "two hosts that lose each other" hosts_lost
 	kind=$(hosts_weather)

@@ -161,10 +161,12 @@ smoke_proof()
 	! (demo_prove proof "$LOGS") || die "a benchmark that sent nothing"
 }
 
-# The benches at as many ranks as a laptop has none of the cores for
+# The benches, by messages, at as many ranks as a laptop has none of the cores
+# for
 smoke_ranks()
 {
-	mpirun -n "$1" "$BUILD/bench/unm_coll" -c -m 8:64K -i 10 -x 2
+	MPIR_CVAR_CH4_OFI_SHARED_COLL=0 \
+		mpirun -n "$1" "$BUILD/bench/unm_coll" -c -m 8:64K -i 10 -x 2
 	mpirun -n "$1" "$BUILD/bench/unm_mbw_mr" -c -m 1:64K -i 5 -x 1
 }
 
@@ -176,7 +178,8 @@ smoke_messages()
 
 	rm -rf "$stats"
 	mkdir -p "$stats"
-	env UNM_COLL=bcast FI_UNIMEM_STATS="$stats" "$@" mpirun -n 16 \
+	env UNM_COLL=bcast MPIR_CVAR_CH4_OFI_SHARED_COLL=0 \
+		FI_UNIMEM_STATS="$stats" "$@" mpirun -n 16 \
 		"$BUILD/bench/unm_coll" -m 64K:64K -i 5 -x 0 >"$stats/log"
 	ompi_sum "$stats" tx_msgs
 }
@@ -332,6 +335,8 @@ smoke_malloc()
 smoke_sim()
 {
 	export FI_UNIMEM_HAL=sim FI_UNIMEM_BOARDS=4
+	# by mailboxes: boards share no memory
+	export MPIR_CVAR_CH4_OFI_SHARED_COLL=0
 
 	smoke_pingpong fi_pingpong fi_pingpong
 	UNM_COLL=allreduce mpirun -n 4 "$BUILD/bench/unm_coll" -c -m 8:64K \
