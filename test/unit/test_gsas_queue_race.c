@@ -274,9 +274,13 @@ static void test_others_before_the_word(void **state)
 	others_are_faster(AT_WORD);
 }
 
-/* Others take words before a call moves the head. */
+/* Others take words before a call moves the head. ThreadSanitizer makes that
+ * access itself, under a lock that it would need in the handler too. */
 static void test_others_before_the_head(void **state)
 {
+#ifdef __SANITIZE_THREAD__
+	skip();
+#endif
 	others_are_faster(AT_HEAD);
 }
 
