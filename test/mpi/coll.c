@@ -250,13 +250,23 @@ static int draw_count(void)
 	}
 }
 
+/* Words that one rank gives in an exchange: around a limit, or so many that
+ * those of all ranks fit the buffers */
+static int draw_given(void)
+{
+	static const int limits[] = { 5, 1024 };
+
+	if (draw(&g_all, 4) == 0)
+		return limits[draw(&g_all, 2)] + (int)draw(&g_all, 3) - 1;
+	return draw_count() / g_ranks + 1;
+}
+
 static void call(MPI_Win win)
 {
-	int count = draw_count(), few;
+	int count = draw_count(), given = draw_given();
 	bool in_place = draw(&g_all, 2), holes = draw(&g_all, 4) == 0;
 
 	g_root = (int)draw(&g_all, g_ranks);
-	few = count / g_ranks + 1;
 	if (holes && count > WORDS / 2 - 2)
 		count = WORDS / 2 - 2;
 	switch (draw(&g_all, 6)) {
@@ -273,10 +283,11 @@ static void call(MPI_Win win)
 		reduce(count, in_place, true);
 		break;
 	case 3:
-		allgather(few / 2, in_place, holes);
+		allgather(given, in_place, holes);
 		break;
 	case 4:
-		alltoall((few + 1) / 2, in_place, holes);
+		/* a part for each rank: rounded up to as many words in all */
+		alltoall((given + g_ranks - 1) / g_ranks, in_place, holes);
 		break;
 	default:
 		if (g_comm == MPI_COMM_WORLD)
