@@ -517,10 +517,39 @@ static void test_longest_frame(void **state)
 	unsetenv("UCX_TCP_RX_SEG_SIZE");
 }
 
+/* Limits that a user sets for the messages of other programs: by these, UCX
+ * would not send the empty messages at once that open a link. */
+static void test_limits_of_the_user(void **state)
+{
+	static const char *const limit[][2] = {
+		{ "UCX_ZCOPY_THRESH", "0" },
+		{ "UCX_RNDV_THRESH", "0" },
+	};
+
+	(void)state;
+	unit_needs(engine != NULL && engine->abi == NET_ENGINE_ABI);
+	for (size_t i = 0; i < sizeof(limit) / sizeof(*limit); i++) {
+		setenv(limit[i][0], limit[i][1], 1);
+		print_message("%s=%s\n", limit[i][0], limit[i][1]);
+		send_frames();
+		unsetenv(limit[i][0]);
+	}
+}
+
+static int without_limits(void **state)
+{
+	(void)state;
+	unsetenv("UCX_ZCOPY_THRESH");
+	unsetenv("UCX_RNDV_THRESH");
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_longest_frame),
+		cmocka_unit_test_teardown(test_limits_of_the_user,
+					  without_limits),
 		cmocka_unit_test(test_end_is_quiet),
 		cmocka_unit_test(test_end_while_connecting),
 		cmocka_unit_test(test_end_of_given_up),

@@ -346,6 +346,11 @@ static int open_context(const struct net_worker_conf *conf,
 	 * one says that the host is silent. */
 	snprintf(probes, sizeof(probes), "%u", conf->dead_ms / 1000 + 1);
 	set(config, "KEEPCNT", probes);
+	/* A user may set these for messages of other programs: from 0 bytes on,
+	 * UCX would keep the empty messages that open a link, instead of
+	 * sending them at once. */
+	ucp_config_modify(config, "ZCOPY_THRESH", "auto");
+	ucp_config_modify(config, "RNDV_THRESH", "auto");
 	status = ucp_init(&params, config, &w->context);
 	ucp_config_release(config);
 	return status == UCS_OK ? 0 : -FI_EIO;
