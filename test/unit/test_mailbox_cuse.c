@@ -637,5 +637,5 @@ int main(int argc, char *argv[])
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(tests);
 }

@@ -372,5 +372,5 @@ int main(int argc, char *argv[])
 		T(end_while_opening), T(device_is_lost),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(tests);
 }

@@ -368,5 +368,5 @@ int main(void)
 		setenv("FI_UNIMEM_BOARDS", "60010", 1);
 	}
 	unsetenv("FI_UNIMEM_BOARD");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(tests);
 }

@@ -562,5 +562,5 @@ int main(void)
 		cmocka_unit_test(test_another_session),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(tests);
 }

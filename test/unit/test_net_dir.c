@@ -398,5 +398,5 @@ int main(void)
 		DIR_TEST(test_usual_key_file),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(tests);
 }

@@ -185,5 +185,5 @@ int main(void)
 		cmocka_unit_test(test_golden),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(tests);
 }
