@@ -3,9 +3,10 @@
  * hal_pid.c - the id of this process, read from memory.
  *
  * Entry point: hal_pid(). The id is in a page that the kernel zeroes in a
- * forked child (MADV_WIPEONFORK, since Linux 4.14; qemu-user refuses it).
- * Where it cannot be so, each call is a system call. A handler of fork() would
- * be process-wide, and would stay behind when the library is unloaded.
+ * forked child (MADV_WIPEONFORK, since Linux 4.14). Where it refuses that, each
+ * call is a system call. (qemu-user 7.2 neither does nor refuses it.) A handler
+ * of fork() would be process-wide, and would stay behind when the library is
+ * unloaded.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
