@@ -135,11 +135,12 @@ aarch64_make()
 # provider has no barrier of its own (docs/memory-ordering.md).
 aarch64_ordered()
 {
-	local o code
+	local o code file
 
 	for o in unm_msg unm_tagged unm_peer unm_progress; do
-		code=$(aarch64-linux-gnu-objdump -d \
-			"$(find "$AARCH64_OBJ/prov" -name "libunm_la-$o.o")")
+		file=$(find "$AARCH64_OBJ/prov" -path "*/.libs/libunm_la-$o.o")
+		[ -f "$file" ] || die "$o.o: not found once: $file"
+		code=$(aarch64-linux-gnu-objdump -d "$file")
 		grep -qE '[[:space:]]lda(p?)r[[:space:]]' <<<"$code" ||
 			die "$o.o: no load with acquire"
 		grep -qE '[[:space:]]stlr[[:space:]]' <<<"$code" ||

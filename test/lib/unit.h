@@ -232,6 +232,13 @@ static inline int unit_capture_end(struct unit_capture *cap, char *text,
 			skip();						\
 	} while (0)
 
+/* Returns whether this program is one of another processor, run by qemu-user,
+ * which lacks some calls of the kernel (test/skips.txt names them). */
+static inline bool unit_emulated(void)
+{
+	return getenv("UNM_EXEC") != NULL;
+}
+
 /* Print a formatted message, and fail the test. */
 #define unit_fail(...)	do {						\
 		print_error(__VA_ARGS__);				\
