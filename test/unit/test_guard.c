@@ -96,7 +96,7 @@ static void test_one_of_two_sees_the_other(void **state)
 		delay(&rng);
 		in = unm_guard_enter(&peer);
 		if (n % 64 == 0 && ((n >= least && changes >= least / 10) ||
-				      time(NULL) > end))
+				    time(NULL) > end))
 			rounds = n;
 		meet(&side[0].ended, &side[1].ended, n);
 		changes += in != before;
