@@ -22,17 +22,18 @@ AARCH64_LLSC+=" test/check/check-hal-exanode.sh"
 AARCH64_LLSC+=" test/unit/test_op test/unit/test_op_race"
 AARCH64_LLSC+=" test/unit/test_rma test/unit/test_atomic test/unit/test_safe"
 
-# Atomics of ARMv8.1 (LSE): the same kind of tests; all: every test program that
-# qemu-user can run. (The rest of CHECKS, EP_CHECKS and HAL_CHECKS runs the same
-# code with other settings.)
+# Atomics of ARMv8.1 (LSE): the same kind of tests; all: every test program,
+# and the laws of the HAL, but for what qemu-user cannot run (test/skips.txt).
+# (The rest of CHECKS, EP_CHECKS and HAL_CHECKS runs the same code with other
+# settings.)
 AARCH64_LSE="test/unit/test_wire test/unit/test_golden"
 AARCH64_LSE+=" test/unit/test_order test/unit/test_threads"
 AARCH64_LSE+=" test/unit/test_op test/unit/test_op_race"
 AARCH64_LSE+=" test/unit/test_rma test/unit/test_atomic"
 AARCH64_LSE+=" test/unit/test_litmus test/check/check-dso.sh"
 AARCH64_LSE+=" test/check/check-info.sh"
-AARCH64_ALL="UNIT_TESTS PROC_TESTS PLAIN_TESTS test/check/check-dso.sh"
-AARCH64_ALL+=" test/check/check-info.sh"
+AARCH64_ALL="UNIT_TESTS PROC_TESTS PLAIN_TESTS test/check/check-hal-emu.sh"
+AARCH64_ALL+=" test/check/check-dso.sh test/check/check-info.sh"
 
 # ---- The target's libraries -----------------------------------------------
 
@@ -108,11 +109,24 @@ commands." \
 
 # ---- The tests of make check ----------------------------------------------
 
+# The cases that test/skips.txt names for aarch64, as UNIT_SKIP wants them: the
+# program of each check-hal-*.sh is hal_conform.
+aarch64_cases()
+{
+	sed -nE '
+		s,^aarch64/test/check/check-hal-\*/([^:]+):.*,hal_conform/\1,p
+		s,^aarch64/test/[a-z]+/([^:/]+/[^:]+):.*,\1,p
+		s,^aarch64/test/(\*/[^:]+):.*,\1,p
+	' "$TOP/test/skips.txt"
+}
+
 # aarch64_make CPU LIST : those of LIST that qemu-user can run
 aarch64_make()
 {
 	local t list tests=() skipped=0
+	local -x UNIT_SKIP
 
+	UNIT_SKIP=$(aarch64_cases)
 	list=$(check_list "$AARCH64_OBJ" "$2")
 	for t in $list; do
 		if skip_reason "aarch64/$t" >/dev/null; then
@@ -224,7 +238,8 @@ check_aarch64()
 
 	case ${1:-} in
 	'')	;;
-	all)	lse=$AARCH64_ALL ;;
+	all)	lse=$AARCH64_ALL
+		AARCH64_LLSC+=" test/check/check-hal-sim.sh" ;;
 	*)	die "check-aarch64: no '$1', there is: all" ;;
 	esac
 

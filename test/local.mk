@@ -536,7 +536,8 @@ libtest_la_SOURCES = \
 	test/lib/raw_peer.h \
 	test/lib/regs_engine.h \
 	test/lib/regs_fixture.h \
-	test/lib/unit.h
+	test/lib/unit.h \
+	test/lib/unit_skip.h
 if !FUZZ
 libtest_la_SOURCES += test/fuzz/fuzz_main.c
 endif

@@ -27,6 +27,7 @@
 #include "broken/broken.h"
 #include "conform/hal_conform.h"
 #include "lib/proc_files.h"
+#include "lib/unit_skip.h"
 
 #define SKIPPED		77
 #define FAULTS		"eagain=50,delay=20:100,dmafail=50,dmadelay=300,seed=1"
@@ -322,7 +323,7 @@ int main(int argc, char **argv)
 				       ct_service_proc_tests))
 			continue;	/* these tests open interface 0 */
 		if (!groups[g].procs || ct_opt.procs)
-			failed += _cmocka_run_group_tests(groups[g].name,
+			failed += unit_run_group(groups[g].name,
 				groups[g].tests, *groups[g].count, NULL, NULL);
 	}
 	return failed != 0;

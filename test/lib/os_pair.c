@@ -119,6 +119,25 @@ uint64_t os_requests(const struct os_pair *p)
 	return stats(p->a)->tx_requests;
 }
 
+/* Returns whether a shared mapping can be mapped again, as the emulation does
+ * it for OS_SHARED. qemu-user cannot. */
+static bool maps_again(void)
+{
+	const size_t len = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *again;
+
+	if (page == MAP_FAILED)
+		return false;
+	again = mremap(page, 0, len, MREMAP_MAYMOVE);
+	munmap(page, len);
+	if (again == MAP_FAILED)
+		return false;
+	munmap(again, len);
+	return true;
+}
+
 bool os_goes(enum os_way way)
 {
 	struct hal_peer *hp;
@@ -128,8 +147,7 @@ bool os_goes(enum os_way way)
 
 	if (way == OS_REQUESTS)
 		return true;
-	/* qemu-user cannot map a shared mapping again */
-	if (!ep_inside() || (way == OS_SHARED && unit_emulated()))
+	if (!ep_inside() || (way == OS_SHARED && !maps_again()))
 		return false;
 	p = ep_pair(NULL);
 	ep_settle();

@@ -26,6 +26,7 @@
 
 #include "lib/proc_files.h"
 #include "lib/procs.h"
+#include "lib/unit_skip.h"
 
 #define EXIT_SKIP	77
 #define CASE_SECONDS	60
@@ -223,6 +224,8 @@ static int run_case(const struct procs_case *c)
 		signal(SIGTERM, SIG_DFL);
 		signal(SIGINT, SIG_DFL);
 		signal(SIGPIPE, SIG_IGN);
+		if (unit_skips(c->name))
+			procs_skip("named by UNIT_SKIP");
 		if (c->run != NULL)
 			c->run();
 		else

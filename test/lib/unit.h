@@ -29,6 +29,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "lib/unit_skip.h"
+
 /* cmocka passes each test a state, which few use. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -215,7 +217,8 @@ static inline int unit_capture_end(struct unit_capture *cap, char *text,
 #define unit_run(tests)	unit_run_with(tests, NULL, NULL)
 #define unit_run_with(tests, setup, teardown)				\
 	(cmocka_set_test_filter(getenv("UNIT_TEST")),			\
-	 cmocka_run_group_tests(tests, setup, teardown))
+	 unit_run_group(#tests, tests, sizeof(tests) / sizeof(*tests),	\
+			setup, teardown))
 /* Define main(), which runs these tests (each a struct CMUnitTest) and does
  * nothing else. */
 #define UNIT_MAIN(...)							\
@@ -231,13 +234,6 @@ static inline int unit_capture_end(struct unit_capture *cap, char *text,
 		if (!(cond))						\
 			skip();						\
 	} while (0)
-
-/* Returns whether this program is one of another processor, run by qemu-user,
- * which lacks some calls of the kernel (test/skips.txt names them). */
-static inline bool unit_emulated(void)
-{
-	return getenv("UNM_EXEC") != NULL;
-}
 
 /* Print a formatted message, and fail the test. */
 #define unit_fail(...)	do {						\

@@ -347,9 +347,8 @@ static void group(void)
 {
 	static const rlim_t kib[] = { 384, 1024, 1536, 4096 };
 
-	if (SANITIZED || getenv("UNM_EXEC") != NULL)
-		procs_skip("a sanitizer or an emulator takes memory of its "
-			   "own");
+	if (SANITIZED)
+		procs_skip("a sanitizer takes memory of its own");
 	/* hardly the bare process; what an interface asks for before it opens;
 	 * a bit more; pages of other sizes are other numbers */
 	for (size_t i = 0; i < sizeof(kib) / sizeof(kib[0]); i++) {

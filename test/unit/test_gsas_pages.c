@@ -501,7 +501,6 @@ static void test_freed_pages_are_gone(void **state)
 {
 	static const int bad[] = { 0, MADV_REMOVE, -1 };
 
-	unit_needs(!unit_emulated());
 	for (int i = 0; i < 3; i++) {
 		g_bad_advice = bad[i];
 		punched(0);
@@ -524,7 +523,6 @@ static void test_freed_pages_take_no_memory(void **state)
 	unsigned char in[200];
 	uint8_t *memory;
 
-	unit_needs(!unit_emulated());
 	for (int i = 0; i < 2; i++) {
 		board(NULL);
 		stay = alloc(g_job, 1, i ? MAPPED : 0);

@@ -212,7 +212,6 @@ static void test_descriptors(void **state)
 	uint64_t bytes[40] = { 0 };
 	int before = descriptors();
 
-	unit_needs(!unit_emulated());
 	for (int n = 0; n <= FDS_MAX; n++) {
 		int local = open_node(g_board), remote = open_node(g_board + 1);
 
@@ -379,7 +378,6 @@ static void test_no_process(void **state)
 	struct mailbox_action_t act = { .action = 's', .val = SIGUSR1 };
 	struct mbox_regs regs;
 
-	unit_needs(!unit_emulated());
 	mbox_regs_init(&regs);
 	assert_int_equal(mbox_regs_act(&regs, &act, &origin), -ESRCH);
 	act.action = 'e';

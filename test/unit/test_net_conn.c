@@ -356,7 +356,6 @@ static void test_forked_child(void **state)
 	int status;
 	pid_t pid;
 
-	unit_needs(!unit_emulated());
 	net_pair_talk();
 	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
 	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
