@@ -2,9 +2,9 @@
 /*
  * unit_skip.h - skips the cases that the environment variable UNIT_SKIP names,
  * as patterns of the shell for PROGRAM/CASE with spaces between them:
- * "test_rma/way_* test_guard/test_board". So the source of a test need not know
- * where it runs. check-aarch64 sets the variable from test/skips.txt, for cases
- * that qemu-user cannot run.
+ * "test_rma/test_every_* test_guard/test_one_*". So the source of a test need
+ * not know where it runs. check-aarch64 sets the variable from test/skips.txt,
+ * for cases that qemu-user cannot run.
  */
 #ifndef UNIT_SKIP_H
 #define UNIT_SKIP_H
