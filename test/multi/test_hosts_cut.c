@@ -2,7 +2,8 @@
 /*
  * test_hosts_cut.c - a host that does not answer any more is noticed within the
  * time that FI_UNIMEM_NET_DEAD_MS and docs/hal.md, 16.8, promise, and not much
- * earlier (lib/hosts.h).
+ * earlier (lib/hosts.h): by a process that sends, by one that polls for a
+ * message of a peer there, and by one that sleeps until it comes.
  *
  * Two TCP connections of the test, the yardsticks, join the same two hosts and
  * have a byte under way from the moment of the cut on, so that the kernel ends
@@ -10,7 +11,8 @@
  * the provider's is the verdict. Host 1 cuts the cable just after its kernel
  * has had an answer of host 0, so that the whole time passes at host 1; at host
  * 0 up to a second of it is over. A process that had to wait for a processor
- * cannot be judged; the test says so.
+ * cannot be judged; the test says so. A process that sleeps shows it by naps
+ * that are too long.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,10 +44,17 @@
 					 * and the first repetition leave; or
 					 * half the time from the cut to the
 					 * bytes of the yardsticks */
+#define NAP_MS		500		/* of a process that sleeps */
 /* words of g_shared */
 #define CUT_AT		0		/* time of the cut, us */
 #define TOOK		1		/* time to the end, of each host, us */
 #define BUSY		3		/* longest such time of each host, us */
+
+/* FI_UNIMEM_NET_DEAD_MS, and what the processes do after the cut. */
+static struct plan {
+	const char *ms;
+	enum { SENDS, POLLS_FOR, SLEEPS } way;
+} g_plan;				/* of the running case */
 
 struct yardsticks {
 	int early, late;		/* sockets */
@@ -142,32 +151,75 @@ static void pause_of(int host, uint64_t us)
 		g_shared->word[BUSY + host] = us;
 }
 
-/* Send until the end of the peer is noticed. */
+/* Sleep for NAP_MS at most. Returns 0, or the error of the receive. */
+static int nap(struct node *n, int host)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+	uint64_t begin = procs_now(), took;
+
+	if (node_sleep(n, &entry, &error, NAP_MS) != 0)
+		return error.err;
+	took = procs_now() - begin;
+	if (took > NAP_MS * 1000)
+		pause_of(host, took - NAP_MS * 1000);
+	return 0;
+}
+
+/* Poll POLLS times. Returns 0, or the error of the receive. */
+static int poll_often(struct node *n, int host)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+	uint64_t begin = procs_now();
+
+	for (int i = 0; i < POLLS; i++)
+		if (node_poll(n, &entry, &error) != 0)
+			return error.err;
+	pause_of(host, procs_now() - begin);
+	return 0;
+}
+
+/* Send and poll POLLS times. Returns 0, or the error of a send. */
+static int send_often(struct node *n, int host)
+{
+	uint64_t begin = procs_now();
+	uint8_t buf[8] = { 0 };
+
+	for (int i = 0; i < POLLS; i++) {
+		ssize_t ret = fi_tinject(n->ep, buf, 8, n->peer[!n->self], 1);
+
+		if (ret != 0 && ret != -FI_EAGAIN)
+			return (int)-ret;
+		fi_cq_read(n->cq, NULL, 0);
+	}
+	pause_of(host, procs_now() - begin);
+	return 0;
+}
+
+/* Go on in the way of the case until the end of the peer is noticed. */
 static void notice(struct node *n, int host, const struct yardsticks *y)
 {
-	uint64_t last = procs_now(), now;
-	uint8_t buf[8] = { 0 };
-	unsigned polls = 0;
-	ssize_t ret;
+	static int (*const ways[])(struct node *n, int host) = {
+		[SENDS] = send_often, [POLLS_FOR] = poll_often, [SLEEPS] = nap,
+	};
+	uint64_t begin = procs_now();
+	uint8_t buf[8];
+	int err = 0;
 	bool late;
 
 	CHECK(send(y->early, "", 1, 0) == 1 && send(y->late, "", 1, 0) == 1);
-	pause_of(host, (last - g_shared->word[CUT_AT]) / 2);
-	while ((ret = fi_tinject(n->ep, buf, 8, n->peer[!n->self], 1)) == 0 ||
-	       ret == -FI_EAGAIN) {
-		fi_cq_read(n->cq, NULL, 0);
-		if (++polls % POLLS != 0)
-			continue;
-		now = procs_now();
-		pause_of(host, now - last);
-		last = now;
-	}
+	pause_of(host, (begin - g_shared->word[CUT_AT]) / 2);
+	if (g_plan.way != SENDS)
+		FI(fi_trecv(n->ep, buf, 8, NULL, n->peer[!n->self], 2, 0, buf));
+	while (err == 0)
+		err = ways[g_plan.way](n, host);
+	begin = procs_now();
 	late = ended(y->late);
-	now = procs_now();
-	pause_of(host, now - last);
-	g_shared->word[TOOK + host] = now - g_shared->word[CUT_AT];
-	CHECK_MSG(ret == -FI_ECONNRESET || ret == -FI_ESHUTDOWN, "%s",
-		  fi_strerror((int)-ret));
+	pause_of(host, procs_now() - begin);
+	g_shared->word[TOOK + host] = procs_now() - g_shared->word[CUT_AT];
+	CHECK_MSG(err == FI_ECONNRESET || err == FI_ESHUTDOWN, "%s",
+		  fi_strerror(err));
 	if (g_shared->word[BUSY + host] >= BUSY_US)
 		return;
 	CHECK_MSG(!late, "the end comes too late");
@@ -176,12 +228,12 @@ static void notice(struct node *n, int host, const struct yardsticks *y)
 
 static int cut_off(int fd, int host)
 {
-	int ms = atoi(getenv("FI_UNIMEM_NET_DEAD_MS"));
+	int ms = atoi(g_plan.ms);
 	int at = host == 0 ? listener() : -1;
 	struct yardsticks y;
 	struct node n;
 
-	node_start(&n, fd, 0);
+	node_start(&n, fd, NODE_WAIT);
 	hosts_exchange(&n, host);
 	node_quiet(&n, SETTLE_US);
 	y.late = yardstick(at, host, ms + LATE);
@@ -195,11 +247,12 @@ static int cut_off(int fd, int host)
 	return 0;
 }
 
-static void hosts_cut(void *ms)
+static void hosts_cut(void *plan)
 {
 	struct proc *p[2];
 
-	setenv("FI_UNIMEM_NET_DEAD_MS", ms, 1);
+	g_plan = *(struct plan *)plan;
+	setenv("FI_UNIMEM_NET_DEAD_MS", g_plan.ms, 1);
 	hosts_start(p, 2, cut_off);
 	procs_join(p, 2);
 	for (int step = 0; step < 3; step++) {
@@ -220,13 +273,19 @@ static void hosts_cut(void *ms)
 		proc_finish(p[i]);
 }
 
+static const struct procs_case cases[] = {
+	PROCS_WITH(hosts_cut_3000, 0, hosts_cut,
+		   &(struct plan){ "3000", SENDS }),
+	PROCS_WITH(hosts_cut_8000, 0, hosts_cut,
+		   &(struct plan){ "8000", SENDS }),
+	PROCS_WITH(hosts_cut_from_receiver, 0, hosts_cut,
+		   &(struct plan){ "3000", POLLS_FOR }),
+	PROCS_WITH(hosts_cut_from_sleeper, 0, hosts_cut,
+		   &(struct plan){ "3000", SLEEPS }),
+};
+
 int main(int argc, char **argv)
 {
-	static const struct procs_case cases[] = {
-		PROCS_WITH(hosts_cut_3000, 0, hosts_cut, "3000"),
-		PROCS_WITH(hosts_cut_8000, 0, hosts_cut, "8000"),
-	};
-
 	setenv("FI_LOG_LEVEL", "warn", 0);
 	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
