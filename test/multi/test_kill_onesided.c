@@ -2,8 +2,8 @@
 /*
  * test_kill_onesided.c - SIGKILL under one-sided traffic: the target of puts,
  * gets and atomics, or one of their initiators, at random moments and at each
- * fault point (hal_fault_point.h); through windows, by cross-memory attach, and
- * by requests.
+ * fault point (hal_fault_point.h); through windows, by cross-memory attach, by
+ * requests, and in memory that all processes have mapped.
  *
  * A job is two targets and two initiators; the victim is one of them. Each
  * operation of the living initiator ends in exactly one completion, in error
@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -29,7 +30,7 @@
 #include "core/unm_ep_state.h"
 #include "lib/procs.h"
 
-enum way { WINDOW, ATTACH, REQUEST, WAYS };
+enum way { WINDOW, ATTACH, REQUEST, SHARED, WAYS };
 enum member { TARGET, MORTAL, INITIATOR, OTHER, MEMBERS };
 enum kind { PUT, GET, ADD, FETCH_ADD, KINDS };
 
@@ -60,6 +61,20 @@ struct job {
 
 /* ---- Targets ------------------------------------------------------------ */
 
+static uint8_t *g_arena;		/* MAP_SHARED: LEN for each target */
+
+static uint8_t *memory(struct node *n, enum way way)
+{
+	switch (way) {
+	case WINDOW:
+		return node_alloc(n, LEN);
+	case SHARED:
+		return g_arena + (size_t)proc_index() * LEN;
+	default:
+		return aligned_alloc(4096, LEN);
+	}
+}
+
 static int target(int fd, void *arg)
 {
 	int index = proc_index();
@@ -72,8 +87,7 @@ static int target(int fd, void *arg)
 	uint8_t *mem;
 
 	node_open(&n, NODE_ONESIDED);
-	mem = job->way == WINDOW ? node_alloc(&n, LEN) :
-		aligned_alloc(4096, LEN);
+	mem = memory(&n, job->way);
 	CHECK(mem != NULL);
 	memset(mem, 0, LEN);
 	mr = node_reg(&n, mem, LEN, KEY);
@@ -87,7 +101,7 @@ static int target(int fd, void *arg)
 	/* whoever was inside is gone, or is let out */
 	FI(fi_close(&mr->fid));
 	node_close(&n);
-	if (job->way != WINDOW)
+	if (job->way == ATTACH || job->way == REQUEST)
 		free(mem);
 	return 0;
 }
@@ -408,16 +422,34 @@ static void run(struct job *job, uint64_t *seed)
 	procs_forget();
 }
 
+static void arena_map(void)
+{
+	g_arena = mmap(NULL, INITIATOR * LEN, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(g_arena != MAP_FAILED);
+}
+
+/* Can the HAL map shared memory a second time? */
+static bool maps_again(void)
+{
+	void *again = mremap(g_arena, 0, 4096, MREMAP_MAYMOVE);
+
+	return again != MAP_FAILED && munmap(again, 4096) == 0;
+}
+
 /* A way that is left out is printed as a skipped case. */
 static bool goes(enum way way)
 {
 	char from = 1, to = 0;
 	struct iovec local = { &to, 1 }, remote = { &from, 1 };
 
-	if (way != ATTACH ||
-	    process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1)
+	if (way == ATTACH &&
+	    process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1)
+		printf("skip kills_by_attach (no cross-memory attach)\n");
+	else if (way == SHARED && !maps_again())
+		printf("skip kills_in_shared_memory (no second mapping)\n");
+	else
 		return true;
-	printf("skip kills_by_attach (no cross-memory attach)\n");
 	fflush(stdout);
 	return false;
 }
@@ -429,6 +461,7 @@ static void random_moments(void *arg)
 	uint64_t seed = 5;
 	int n = 0;
 
+	arena_map();
 	for (int way = 0; way < WAYS; way++) {
 		if (!goes(way))
 			continue;
@@ -441,7 +474,7 @@ static void random_moments(void *arg)
 
 #ifdef HAL_FAULT_POINTS
 #define BIT(way)	(1u << (way))
-#define ALL		(BIT(WINDOW) | BIT(ATTACH) | BIT(REQUEST))
+#define ALL		(BIT(WINDOW) | BIT(ATTACH) | BIT(REQUEST) | BIT(SHARED))
 
 /* Each is passed in these ways by a target, and by an initiator: one that is
  * never passed was not tested. */
@@ -456,7 +489,7 @@ static const struct point {
 	{ "credit", { ALL, ALL }, false },
 	{ "space", { BIT(WINDOW) | BIT(REQUEST), BIT(WINDOW) | BIT(REQUEST) },
 	  false },
-	{ "inside", { 0, BIT(WINDOW) | BIT(ATTACH) }, false },
+	{ "inside", { 0, BIT(WINDOW) | BIT(ATTACH) | BIT(SHARED) }, false },
 	{ "hello-sent", { 0, ALL }, true },
 	{ "accepted", { ALL, 0 }, true },
 	{ "mapped", { ALL, ALL }, true },
@@ -486,6 +519,7 @@ static void at_points(void *arg)
 {
 	enum member victim = *(enum member *)arg;
 
+	arena_map();
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
 		for (int way = 0; way < WAYS; way++)
 			if ((points[i].ways[victim == OTHER] & BIT(way)) &&
