@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_node.c - how fi_getinfo() resolves nodes and services. */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+
 #include <rdma/providers/fi_prov.h>
 
 #include "lib/ep_pair.h"
@@ -17,16 +21,39 @@ int gethostname(char *name, size_t len)
 	return 0;
 }
 
+/* Addresses of this host: of an interface without one, 192.0.2.7 and
+ * 2001:db8::7. Overrides libc's. */
+int getifaddrs(struct ifaddrs **list)
+{
+	static struct sockaddr_in v4 = { .sin_family = AF_INET };
+	static struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+	static struct ifaddrs all[] = {
+		{ .ifa_next = &all[1] },
+		{ .ifa_next = &all[2], .ifa_addr = (struct sockaddr *)&v4 },
+		{ .ifa_addr = (struct sockaddr *)&v6 },
+	};
+
+	inet_pton(AF_INET, "192.0.2.7", &v4.sin_addr);
+	inet_pton(AF_INET6, "2001:db8::7", &v6.sin6_addr);
+	*list = all;
+	return 0;
+}
+
+void freeifaddrs(struct ifaddrs *list)
+{
+	(void)list;
+}
+
 static void test_nodes(void **state)
 {
 	static const char *const strange[] = {
 		"g00n13s.invalid", "192.0.2.1", "unimem://", "unimem://0:",
 		"224.0.0.1", "255.255.255.255", "ff02::1", "unimem://0:0",
-		"::ffff:192.0.2.1", "::7f00:1",
+		"::ffff:192.0.2.1", "::7f00:1", "2001:db8::1",
 	};
 	static const char *const here[] = { "localhost", "127.0.0.1",
 		"127.0.1.1", "0.0.0.0", "::ffff:127.0.0.1", "::ffff:0.0.0.0",
-		own_name };
+		"192.0.2.7", "::ffff:192.0.2.7", "2001:db8::7", own_name };
 	struct fi_info *info = NULL;
 
 	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL, 0,
