@@ -199,6 +199,7 @@ UNIT_TESTS = \
 	test/unit/test_net_conn \
 	test/unit/test_net_dial \
 	test/unit/test_net_dir \
+	test/unit/test_net_hold \
 	test/unit/test_net_hosts \
 	test/unit/test_net_engine \
 	test/unit/test_net_room \

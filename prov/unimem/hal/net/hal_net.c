@@ -259,7 +259,7 @@ static void net_pump(struct hal_if *hif)
 	if (nif->worker == NULL)
 		return;
 	net_progress(nif);
-	net_flush_later(nif);
+	net_flush_due(nif);
 	if (nif->dial_due && !net_forked(nif))
 		net_peers_tick(nif, unm_now_ns());
 }
@@ -323,6 +323,8 @@ static int net_arm(struct hal_if *hif)
 		return -FI_EAGAIN;
 	if (nif->npeers != 0) {
 		now = unm_now_ns();
+		/* a peer that has something to send is not suspended */
+		net_flush_later(nif);
 		/* starts the clock of frames that were sent just now */
 		net_peers_tick(nif, now);
 	}

@@ -338,6 +338,8 @@ static void net_back_store(struct hal_peer *hp, int word, uint64_t val)
 	struct hal_rx *rx = &hp->rx;
 
 	if (word < 0) {
+		if (!(peer->back_dirty & NET_DONE_BIT))
+			peer->done_at = unm_now_ns();
 		peer->back_dirty |= NET_DONE_BIT;
 		if (rx->flushed - peer->done_sent > rx->mask / 2)
 			net_flush(peer, 0);

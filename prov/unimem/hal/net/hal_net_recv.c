@@ -105,6 +105,7 @@ static int on_space(struct net_peer *peer, const struct net_rec *rec,
 		return -EPROTO;
 	memcpy((uint8_t *)(uintptr_t)peer->p.rx.space + rec->arg, data,
 	       rec->len);
+	peer->stored += rec->len;
 	return 0;
 }
 

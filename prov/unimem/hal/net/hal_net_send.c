@@ -4,13 +4,15 @@
  *
  * hal_net_send.h declares the entry points. A packet is sent at once, together
  * with the stores and back words before it. Released slots wait for the next
- * frame, or for the next pump, so that an answer carries them.
+ * frame, so that an answer carries them, but not longer than NET_DONE_NS while
+ * the interface is pumped.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_state.h"
+#include "util/unm_clock.h"
 
 /* ---- Frames -------------------------------------------------------- */
 
@@ -168,6 +170,8 @@ static void add_back(struct net_peer *peer)
 	}
 	if (peer->back_dirty & NET_DONE_BIT) {
 		peer->done_sent = peer->p.rx.flushed;
+		if (peer->done_sent == peer->rx_fill)
+			peer->stored = 0;
 		net_rec_add(peer, NET_BACK, NET_BACK_DONE, peer->done_sent, 0);
 	}
 	peer->back_dirty = 0;
@@ -213,4 +217,33 @@ void net_flush_later(struct net_if *nif)
 
 	while ((node = unm_list_pop(&nif->dirty)) != NULL)
 		net_flush(unm_container(node, struct net_peer, dirty), 0);
+}
+
+/*
+ * Are there only released slots to be sent, which may still wait? Those of a
+ * client of a service do not: it may not call again for long after the answer,
+ * and the service waits for them. Only the provider sets hal_if.peer_waits. Nor
+ * do they if the peer may soon lack receive space.
+ */
+static bool done_may_wait(const struct net_peer *peer)
+{
+	const struct hal_if *hif = peer->nif->hif;
+
+	return peer->back_dirty == NET_DONE_BIT && peer->cur == NULL &&
+		!peer->ack_due && hif->peer_waits != NULL &&
+		peer->s.taken - peer->s.reported < NET_ACK_EVERY &&
+		peer->stored <= NET_DONE_BYTES &&
+		peer->stored <= hif->caps->space_bytes / 4 &&
+		unm_now_ns() < peer->done_at + NET_DONE_NS;
+}
+
+void net_flush_due(struct net_if *nif)
+{
+	unm_list_for_each_safe(pos, next, &nif->dirty) {
+		struct net_peer *peer = unm_container(pos, struct net_peer,
+						      dirty);
+
+		if (!done_may_wait(peer))
+			net_flush(peer, 0);
+	}
 }

@@ -50,6 +50,13 @@
 #define NET_SPARE_MAX	32		/* free frames that are kept */
 #define NET_PROGRESS	16		/* calls of the engine in a row */
 #define NET_ACK_EVERY	16		/* frames of one acknowledgement */
+#define NET_DONE_BYTES	(12 << 10)	/* stores of a peer, beyond which
+					 * released slots do not wait: it may
+					 * lack receive space (32 KiB at first)
+					 * for the next piece of a message */
+#define NET_DONE_NS	UINT64_C(5000)	/* for which released slots wait for a
+					 * frame: an MPI program that answers
+					 * does so within one */
 
 /* Additions to the HAL, from hal_net_wrap() to the close. Constant. */
 struct net_hal {
@@ -230,6 +237,10 @@ struct net_peer {
 	uint32_t back_dirty;		/* bit n: word n is to be sent;
 					 * NET_DONE_BIT: released slots */
 	uint64_t done_sent;		/* released slots that the peer knows */
+	uint64_t done_at;		/* ns: the first one was released that
+					 * it does not know */
+	uint64_t stored;		/* bytes that it has stored since it was
+					 * sent the release of all that came */
 	uint32_t back_known;		/* bit n: word n was stored before */
 	uint64_t back_val[HAL_BACK_WORDS];
 	uint64_t back_seq;		/* number of the frame that has the last
