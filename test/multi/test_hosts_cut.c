@@ -3,7 +3,8 @@
  * test_hosts_cut.c - a host that does not answer any more is noticed within the
  * time that FI_UNIMEM_NET_DEAD_MS and docs/hal.md, 16.8, promise, and not much
  * earlier (lib/hosts.h): by a process that sends, by one that polls for a
- * message of a peer there, and by one that sleeps until it comes.
+ * message of a peer there, and by one that waits for it in fi_cq_sread(), for
+ * NAP_MS at a time.
  *
  * Two TCP connections of the test, the yardsticks, join the same two hosts and
  * have a byte under way from the moment of the cut on, so that the kernel ends
@@ -11,8 +12,7 @@
  * the provider's is the verdict. Host 1 cuts the cable just after its kernel
  * has had an answer of host 0, so that the whole time passes at host 1; at host
  * 0 up to a second of it is over. A process that had to wait for a processor
- * cannot be judged; the test says so. A process that sleeps shows it by naps
- * that are too long.
+ * cannot be judged; the test says so.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,7 +44,7 @@
 					 * and the first repetition leave; or
 					 * half the time from the cut to the
 					 * bytes of the yardsticks */
-#define NAP_MS		500		/* of a process that sleeps */
+#define NAP_MS		20
 /* words of g_shared */
 #define CUT_AT		0		/* time of the cut, us */
 #define TOOK		1		/* time to the end, of each host, us */
@@ -151,59 +151,48 @@ static void pause_of(int host, uint64_t us)
 		g_shared->word[BUSY + host] = us;
 }
 
-/* Sleep for NAP_MS at most. Returns 0, or the error of the receive. */
-static int nap(struct node *n, int host)
+/* The error of the receive that node_poll() or node_sleep() has reported, or 0:
+ * no message comes. */
+static int error_of(int ret, const struct fi_cq_err_entry *error)
+{
+	CHECK(ret <= 0);
+	return ret != 0 ? error->err : 0;
+}
+
+static int nap(struct node *n)
 {
 	struct fi_cq_tagged_entry entry;
 	struct fi_cq_err_entry error;
-	uint64_t begin = procs_now(), took;
 
-	if (node_sleep(n, &entry, &error, NAP_MS) != 0)
-		return error.err;
-	took = procs_now() - begin;
-	if (took > NAP_MS * 1000)
-		pause_of(host, took - NAP_MS * 1000);
-	return 0;
+	return error_of(node_sleep(n, &entry, &error, NAP_MS), &error);
 }
 
-/* Poll POLLS times. Returns 0, or the error of the receive. */
-static int poll_often(struct node *n, int host)
+static int poll_once(struct node *n)
 {
 	struct fi_cq_tagged_entry entry;
 	struct fi_cq_err_entry error;
-	uint64_t begin = procs_now();
 
-	for (int i = 0; i < POLLS; i++)
-		if (node_poll(n, &entry, &error) != 0)
-			return error.err;
-	pause_of(host, procs_now() - begin);
-	return 0;
+	return error_of(node_poll(n, &entry, &error), &error);
 }
 
-/* Send and poll POLLS times. Returns 0, or the error of a send. */
-static int send_often(struct node *n, int host)
+/* Returns 0, or the error of the send. */
+static int send_once(struct node *n)
 {
-	uint64_t begin = procs_now();
 	uint8_t buf[8] = { 0 };
+	ssize_t ret = fi_tinject(n->ep, buf, 8, n->peer[!n->self], 1);
 
-	for (int i = 0; i < POLLS; i++) {
-		ssize_t ret = fi_tinject(n->ep, buf, 8, n->peer[!n->self], 1);
-
-		if (ret != 0 && ret != -FI_EAGAIN)
-			return (int)-ret;
-		fi_cq_read(n->cq, NULL, 0);
-	}
-	pause_of(host, procs_now() - begin);
-	return 0;
+	fi_cq_read(n->cq, NULL, 0);
+	return ret == -FI_EAGAIN ? 0 : (int)-ret;
 }
 
 /* Go on in the way of the case until the end of the peer is noticed. */
 static void notice(struct node *n, int host, const struct yardsticks *y)
 {
-	static int (*const ways[])(struct node *n, int host) = {
-		[SENDS] = send_often, [POLLS_FOR] = poll_often, [SLEEPS] = nap,
+	static int (*const ways[])(struct node *n) = {
+		[SENDS] = send_once, [POLLS_FOR] = poll_once, [SLEEPS] = nap,
 	};
-	uint64_t begin = procs_now();
+	uint64_t begin = procs_now(), now;
+	unsigned calls = 0;
 	uint8_t buf[8];
 	int err = 0;
 	bool late;
@@ -212,12 +201,18 @@ static void notice(struct node *n, int host, const struct yardsticks *y)
 	pause_of(host, (begin - g_shared->word[CUT_AT]) / 2);
 	if (g_plan.way != SENDS)
 		FI(fi_trecv(n->ep, buf, 8, NULL, n->peer[!n->self], 2, 0, buf));
-	while (err == 0)
-		err = ways[g_plan.way](n, host);
-	begin = procs_now();
+	while (err == 0) {
+		err = ways[g_plan.way](n);
+		if (err == 0 && g_plan.way != SLEEPS && ++calls % POLLS != 0)
+			continue;
+		now = procs_now();
+		pause_of(host, now - begin);
+		begin = now;
+	}
 	late = ended(y->late);
-	pause_of(host, procs_now() - begin);
-	g_shared->word[TOOK + host] = procs_now() - g_shared->word[CUT_AT];
+	now = procs_now();
+	pause_of(host, now - begin);
+	g_shared->word[TOOK + host] = now - g_shared->word[CUT_AT];
 	CHECK_MSG(err == FI_ECONNRESET || err == FI_ESHUTDOWN, "%s",
 		  fi_strerror(err));
 	if (g_shared->word[BUSY + host] >= BUSY_US)
