@@ -193,6 +193,26 @@ static void test_space(void **state)
 	assert_int_equal(g_sent, 2);
 }
 
+/* Nor is one whose space is smaller. */
+static void test_small_space(void **state)
+{
+	const struct hal_caps *caps = b->hif->caps;
+	struct hal_caps small = *caps;
+
+	talk();
+	small.space_bytes = NET_DONE_BYTES;
+	b->hif->caps = &small;
+	store(0, NET_DONE_BYTES / 4);
+	pumps(1);
+	assert_int_equal(g_sent, 0);
+	let_go();
+	pumps(1);
+	store(0, NET_DONE_BYTES / 4 + 64);
+	pumps(1);
+	assert_int_equal(g_sent, 2);
+	b->hif->caps = caps;
+}
+
 /* The bytes of two packets that have arrived count for the first one that is
  * released; the second does not wait for that. */
 static void test_space_of_two(void **state)
@@ -295,6 +315,7 @@ int main(void)
 		NET_PAIR_TEST(test_rides),
 		NET_PAIR_TEST(test_last_call),
 		NET_PAIR_TEST(test_space),
+		NET_PAIR_TEST(test_small_space),
 		NET_PAIR_TEST(test_space_of_two),
 		NET_PAIR_TEST(test_slots),
 		NET_PAIR_TEST(test_only_releases),

@@ -323,7 +323,8 @@ static int net_arm(struct hal_if *hif)
 		return -FI_EAGAIN;
 	if (nif->npeers != 0) {
 		now = unm_now_ns();
-		/* a peer that has something to send is not suspended */
+		/* net_peers_tick() suspends only peers for which nothing waits
+		 * to be sent, so send it first */
 		net_flush_later(nif);
 		/* starts the clock of frames that were sent just now */
 		net_peers_tick(nif, now);

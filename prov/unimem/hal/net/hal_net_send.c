@@ -220,10 +220,11 @@ void net_flush_later(struct net_if *nif)
 }
 
 /*
- * Are there only released slots to be sent, which may still wait? Those of a
- * client of a service do not: it may not call again for long after the answer,
- * and the service waits for them. Only the provider sets hal_if.peer_waits. Nor
- * do they if the peer may soon lack receive space.
+ * True if only released slots wait to be sent, and if they may wait longer.
+ * Slots of a client of a service are sent at once, because the client may not
+ * call again for long after the answer, and the service waits for them; only
+ * the provider sets hal_if.peer_waits. Slots are also sent at once if the peer
+ * may soon lack receive space.
  */
 static bool done_may_wait(const struct net_peer *peer)
 {

@@ -20,7 +20,7 @@ void net_flush(struct net_peer *peer, uint32_t flags);
 
 /* Have the next pump, service or arm send what there is. */
 void net_later(struct net_peer *peer);
-/* For services and arms: send all that net_later() has noted. */
+/* For all callers but pumps: send what net_later() has noted. */
 void net_flush_later(struct net_if *nif);
 /* For pumps: the same, except released slots that may wait for a frame. */
 void net_flush_due(struct net_if *nif);

@@ -55,8 +55,8 @@
 					 * lack receive space (32 KiB at first)
 					 * for the next piece of a message */
 #define NET_DONE_NS	UINT64_C(5000)	/* for which released slots wait for a
-					 * frame: an MPI program that answers
-					 * does so within one */
+					 * frame: an MPI program answers within
+					 * this time */
 
 /* Additions to the HAL, from hal_net_wrap() to the close. Constant. */
 struct net_hal {
@@ -239,8 +239,8 @@ struct net_peer {
 	uint64_t done_sent;		/* released slots that the peer knows */
 	uint64_t done_at;		/* ns: the first one was released that
 					 * it does not know */
-	uint64_t stored;		/* bytes that it has stored since it was
-					 * sent the release of all that came */
+	uint64_t stored;		/* bytes that it stored since a frame
+					 * last released all that had come */
 	uint32_t back_known;		/* bit n: word n was stored before */
 	uint64_t back_val[HAL_BACK_WORDS];
 	uint64_t back_seq;		/* number of the frame that has the last
