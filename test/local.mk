@@ -580,7 +580,8 @@ EXTRA_DIST += $(CHECKS) $(TOOL_CHECKS) $(EP_CHECKS) $(HAL_CHECKS) \
 	test/check/alone.sh test/check/check-hal-net-points.sh \
 	test/check/check-hal-sim-points.sh \
 	test/check/check-hal-threads.sh \
-	test/check/check-lib.sh test/check/thin.sh test/check/two-hosts.sh \
+	test/check/at-once.sh test/check/check-lib.sh test/check/thin.sh \
+	test/check/two-hosts.sh \
 	test/check/cuse_devices.py test/check/mailbox_select.py \
 	test/check/source_rules.py test/check/words.txt \
 	test/check/check-systemd.sh \

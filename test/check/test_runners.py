@@ -1,6 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests of the counts of run-mpich and run-fabtests: passed, failed, skipped.
+"""Tests of the counts of run-mpich, run-fabtests and at-once.sh: passed, failed,
+skipped.
 
 Shell scripts stand for the suites' programs and for mpiexec. A failure that a
 list names is counted as skipped only if it is the assertion that the list
@@ -627,6 +628,53 @@ $""")
                 self.assertEqual(self.lib.lanes_here(), lanes)
         self.lib.namespaces_here = lambda: False
         self.assertEqual(self.lib.lanes_here(), 1)
+
+
+class AtOnce(unittest.TestCase):
+    """at-once.sh: the sum of commands that run at the same time."""
+
+    GOOD = 'echo "%d passed, 0 failed, %d skipped"'
+    BAD = "sh -c 'echo 1 passed, 1 failed, 0 skipped; exit 1'"
+    NONE = "sh -c 'echo 0 passed, 0 failed, 2 skipped; exit 77'"
+
+    def at_once(self, *commands):
+        done = subprocess.run(
+            ["sh", os.path.join(HERE, "check/at-once.sh"), *commands],
+            stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout.splitlines()[-1]
+
+    def test_sums(self):
+        self.assertEqual(
+            self.at_once(self.GOOD % (1, 2), self.GOOD % (3, 4)),
+            (0, "4 passed, 0 failed, 6 skipped"))
+
+    def test_one_that_fails(self):
+        self.assertEqual(self.at_once(self.BAD, self.GOOD % (1, 0)),
+                         (1, "2 passed, 1 failed, 0 skipped"))
+
+    def test_one_without_a_sum(self):
+        self.assertEqual(self.at_once(self.GOOD % (1, 0), "true")[0], 1)
+
+    def test_one_that_ends_early(self):
+        self.assertEqual(
+            self.at_once(self.GOOD % (1, 0),
+                         "sh -c '%s; kill -9 $$'" % (self.GOOD % (1, 0)))[0],
+            1)
+
+    def test_skips(self):
+        self.assertEqual(self.at_once(self.NONE, self.GOOD % (1, 0)),
+                         (0, "1 passed, 0 failed, 2 skipped"))
+        self.assertEqual(self.at_once(self.NONE, self.NONE),
+                         (77, "0 passed, 0 failed, 4 skipped"))
+
+    def test_they_run_at_the_same_time(self):
+        with tempfile.TemporaryDirectory() as d:
+            os.mkfifo(d + "/fifo")
+            self.assertEqual(
+                self.at_once("sh -c 'echo x >%s/fifo; %s'" % (
+                    d, self.GOOD % (1, 0)), "sh -c 'read x <%s/fifo; %s'" % (
+                        d, self.GOOD % (1, 0))),
+                (0, "2 passed, 0 failed, 0 skipped"))
 
 
 def main():
