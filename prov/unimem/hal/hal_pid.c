@@ -4,9 +4,9 @@
  *
  * Entry point: hal_pid(). The id is in a page that the kernel zeroes in a
  * forked child (MADV_WIPEONFORK, since Linux 4.14). Where it refuses that, each
- * call is a system call. (qemu-user 7.2 neither does nor refuses it.) A handler
- * of fork() would be process-wide, and would stay behind when the library is
- * unloaded.
+ * call is a system call. (qemu-user 7.2 reports success without doing it, so a
+ * forked child has its parent's id there.) A handler of fork() would be
+ * process-wide, and would stay behind when the library is unloaded.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>

@@ -249,7 +249,9 @@ struct hal_if {
 	 * end it has to be notified? Connections to idle peers on other hosts
 	 * may be closed unless it does (docs/net.md, section 10). NULL: it
 	 * does. Any function that makes progress may call it, until
-	 * hal_peer_free() of the peer returns. */
+	 * hal_peer_free() of the peer returns. If it is set, slots that were
+	 * released to peers on other hosts wait for a frame that carries them
+	 * (section 3). */
 	bool (*peer_waits)(struct hal_peer *peer);
 	/* The caller sets it. Does it wait for a packet of this peer, which
 	 * otherwise is idle? Such peers keep their connection while others are
