@@ -48,6 +48,7 @@ enum kind { PUT, GET, ADD, FETCH_ADD, KINDS };
 /* Results of the processes, in g_shared->word[]. */
 #define DONE(i)		g_shared->word[i]	/* good operations */
 #define DIRECT(i)	g_shared->word[8 + (i)]	/* executed directly */
+#define ALIASES(i)	g_shared->word[24 + (i)] /* targets' memory it maps */
 #define SEEN		g_shared->word[16]	/* MORTAL's death is known */
 #define ADDR(i)		(g_shared->bytes + 64 * (i))
 
@@ -219,6 +220,7 @@ static struct slot *slot_of(struct initiator *in, void *context)
 
 static void slot_ended(struct initiator *in, struct slot *s)
 {
+	const struct unm_stats *stats = ((struct unm_ep *)in->n.ep)->stats;
 	enum kind kind = kind_of(s);
 
 	for (size_t i = 0; kind == GET && i < s->len; i++)
@@ -228,7 +230,8 @@ static void slot_ended(struct initiator *in, struct slot *s)
 		CHECK(s->was < in->serials);
 	in->added[s->to] += kind >= ADD;
 	DONE(in->index) = ++in->done;
-	DIRECT(in->index) = ((struct unm_ep *)in->n.ep)->stats->tx_direct;
+	DIRECT(in->index) = stats->tx_direct;
+	ALIASES(in->index) = stats->aliases;
 	slot_turns(in, s);
 }
 
@@ -415,6 +418,7 @@ static void run(struct job *job, uint64_t *seed)
 		if (i != (int)job->victim)
 			procs_exchange(p[i]->fd, 0);
 	CHECK(job->way != REQUEST || DIRECT(INITIATOR) == 0);
+	CHECK((job->way == SHARED) == (ALIASES(INITIATOR) != 0));
 	for (int i = MEMBERS - 1; i >= 0; i--)
 		if (i != (int)job->victim)
 			proc_finish(p[i]);
