@@ -3,8 +3,12 @@
  * test_source.c - FI_SOURCE_ERR: a message of a sender that is not in the
  * address vector completes with the sender's address, on every data path.
  */
-#include "lib/ep_pair.h"
+#include <malloc.h>
+
+#include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "hal/hal.h"
+#include "lib/ep_pair.h"
 
 #define BIG	200000			/* bytes: rendezvous */
 
@@ -196,6 +200,37 @@ static void test_inserted_from_the_error(void **state)
 	}
 }
 
+/* The sender of a stored message is gone: the message is all that refers to its
+ * object, and a discard of the message frees the object. */
+static void test_discard_of_the_last_message_of_a_dead_sender(void **state)
+{
+	/* freed memory is overwritten, also without AddressSanitizer */
+	mallopt(M_PERTURB, 0x5a);
+	for (int claimed = 0; claimed < 2; claimed++) {
+		struct meeting m = meeting(NULL);
+		struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .tag = 7,
+					     .context = &m };
+		struct unm_stats *stats = ((struct unm_ep *)m.a->ep)->stats;
+
+		GOES(&m, fi_tinject(m.b->ep, "12345", 5, m.ba, 7));
+		do {
+			GOES(&m, fi_trecvmsg(m.a->ep, &msg, FI_PEEK));
+		} while (next_error(&m, NULL, 0).err == FI_ENOMSG);
+		ep_close(m.b);
+		EP_UNTIL(stats->deaths == 1);
+		EP_OK(fi_trecvmsg(m.a->ep, &msg, FI_COMPLETION | FI_PEEK |
+				  (claimed ? FI_CLAIM : FI_DISCARD)));
+		check_error(&m, &m, FI_RECV | FI_TAGGED, 5, 7, 0);
+		if (claimed) {
+			EP_OK(fi_trecvmsg(m.a->ep, &msg, FI_COMPLETION |
+					  FI_CLAIM | FI_DISCARD));
+			check_error(&m, &m, FI_RECV | FI_TAGGED, 5, 7, 0);
+		}
+		ep_quiet(m.a);
+		ep_close(m.a);
+	}
+}
+
 /* ---- Entries --------------------------------------------------------- */
 
 /* A caller's buffer of any size; the provider's, if there is none. */
@@ -360,6 +395,7 @@ UNIT_MAIN(
 	EP_TEST(test_unresolved_and_multi_receive),
 	EP_TEST(test_peek_then_insert_then_claim),
 	EP_TEST(test_inserted_from_the_error),
+	EP_TEST_INSIDE(test_discard_of_the_last_message_of_a_dead_sender),
 	EP_TEST(test_trap5_room_for_the_address),
 	EP_TEST_INSIDE(test_address_for_an_older_caller),
 	EP_TEST(test_order_among_the_others),

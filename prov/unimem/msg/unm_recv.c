@@ -496,6 +496,8 @@ static void unm_peek_found(struct unm_ep *ep, struct unm_msg *msg,
 {
 	struct unm_rx_done done = unm_msg_envelope(msg, context, flags);
 
+	/* before a discard, which may free the object of a dead peer */
+	unm_complete_rx(ep, &done);
 	if (flags & (FI_CLAIM | FI_DISCARD))
 		unm_match_unstore(&ep->match[1], &msg->match);
 	if (flags & FI_DISCARD) {
@@ -504,7 +506,6 @@ static void unm_peek_found(struct unm_ep *ep, struct unm_msg *msg,
 		msg->claim = context;
 		unm_list_append(&ep->claimed, &msg->claimed);
 	}
-	unm_complete_rx(ep, &done);
 }
 
 int unm_recv_may_peek(const struct unm_ep *ep, fi_addr_t addr, uint64_t *src)
@@ -550,8 +551,9 @@ static int unm_claim_take(struct unm_ep *ep, struct unm_msg *msg,
 							   flags);
 
 		unm_list_remove(&msg->claimed);
+		unm_complete_rx(ep, &done);	/* before the discard, which
+						 * may free msg->peer */
 		unm_msg_discard(ep, msg);
-		unm_complete_rx(ep, &done);
 		return 0;
 	}
 	op = unm_rx_op_new(ep, msg->claim, flags & FI_COMPLETION, true);
