@@ -239,6 +239,15 @@ smoke_flush()
 	done
 }
 
+# MPI_Iprobe() with a full completion queue
+smoke_probe()
+{
+	local probe=$BUILD/demo/smoke-probe
+
+	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$probe" "$TOP/test/mpi/probe.c"
+	FI_UNIMEM_CQ_SIZE=64 mpirun -n 4 "$probe" | grep -x "probe: right"
+}
+
 # Each rank has a process group, and all share the session of their proxy:
 # mpich-patches/hydra-session.patch says why.
 smoke_session()
@@ -400,6 +409,7 @@ smoke()
 		native_mapped
 	smoke_one "windows that ranks share, with and without the provider" \
 		smoke_mapped
+	smoke_one "MPI_Iprobe with a full completion queue" smoke_probe
 	smoke_one "a flush, an unlock and a sync complete stores" smoke_flush
 	smoke_one "the ranks of a node share a session" smoke_session
 	smoke_one "collectives through shared memory" smoke_coll 3

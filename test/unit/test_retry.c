@@ -291,26 +291,69 @@ static ssize_t call_of_a(struct waker *k, int which)
 	return fi_trecvmsg(k->p.a->ep, &any, FI_PEEK);
 }
 
-/* Calls that a full queue refused. No work waits. */
+/* Fill the queue of a, which is empty, with entries of cancelled receives. */
+static void fill_alone(struct waker *k)
+{
+	for (int i = 0; i < WORK_FULL; i++) {
+		EP_OK(fi_recv(k->p.a->ep, k->in, 1, NULL, FI_ADDR_UNSPEC,
+			      k->in));
+		EP_OK(fi_cancel(&k->p.a->ep->fid, k->in));
+	}
+}
+
+/* Read n entries, which are errors. */
+static void read_errors(struct waker *k, int n, int32_t want)
+{
+	for (int i = 0; i < n; i++) {
+		struct fi_cq_err_entry err = { 0 };
+
+		assert_int_equal(fi_cq_readerr(k->p.a->cq, &err, 0), 1);
+		assert_int_equal(err.err, want);
+	}
+}
+
+/* Calls that a full queue refused. No work waits. The queue accepts WORK_FULL
+ * peeks before it refuses one. */
 static void test_reading_a_full_queue_signals_calls(void **state)
 {
-	struct fi_cq_err_entry err = { 0 };
 	struct waker k;
 
 	for (int which = 0; which < 3; which++) {
+		int peeks = which == 2 ? WORK_FULL : 0;
+
 		alone_open(&k);
-		for (int i = 0; i < WORK_FULL; i++) {
-			EP_OK(fi_recv(k.p.a->ep, k.in, 1, NULL, FI_ADDR_UNSPEC,
-				      k.in));
-			EP_OK(fi_cancel(&k.p.a->ep->fid, k.in));
-		}
+		fill_alone(&k);
+		for (int i = 0; i < peeks; i++)
+			assert_int_equal(call_of_a(&k, which), 0);
 		assert_int_equal(call_of_a(&k, which), -FI_EAGAIN);
 		block(&k);
-		assert_int_equal(fi_cq_readerr(k.p.a->cq, &err, 0), 1);
+		read_errors(&k, peeks, FI_ECANCELED);
+		assert_false(readable(&k));
+		read_errors(&k, 1, peeks ? FI_ENOMSG : FI_ECANCELED);
 		woken(&k);
 		EP_OK(call_of_a(&k, which));
 		waker_close(&k);
 	}
+}
+
+/* MPI_Iprobe() of MPICH ends the job if FI_PEEK is refused, so a full queue
+ * accepts FI_PEEK. The entries of peeks follow the entries before them. After
+ * the queue was read below its limit, it accepts as many peeks as at first. */
+static void test_a_full_queue_accepts_peeks(void **state)
+{
+	struct waker k;
+
+	alone_open(&k);
+	for (int n = 0; n < 3; n++) {
+		fill_alone(&k);
+		for (int i = 0; i < WORK_FULL; i++)
+			assert_int_equal(call_of_a(&k, 2), 0);
+		assert_int_equal(call_of_a(&k, 2), -FI_EAGAIN);
+		read_errors(&k, WORK_FULL, FI_ECANCELED);
+		read_errors(&k, WORK_FULL, FI_ENOMSG);
+		ep_quiet(k.p.a);
+	}
+	waker_close(&k);
 }
 
 int main(void)
@@ -324,6 +367,7 @@ int main(void)
 		EP_TEST(test_a_released_receive_retries_work),
 		EP_TEST(test_a_released_receive_signals_calls),
 		EP_TEST(test_reading_a_full_queue_signals_calls),
+		EP_TEST(test_a_full_queue_accepts_peeks),
 	};
 
 	return unit_run(tests);

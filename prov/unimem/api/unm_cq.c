@@ -80,8 +80,11 @@ static void unm_cq_retry(struct unm_cq *cq)
  * credits that were withheld from peers. */
 static void unm_cq_unthrottle(struct unm_cq *cq)
 {
-	if (cq->refused && !unm_cq_full(cq))
-		unm_cq_retry(cq);
+	if (!unm_cq_full(cq)) {
+		cq->peeks = 0;
+		if (cq->refused)
+			unm_cq_retry(cq);
+	}
 	if (cq->tail - cq->head > cq->limit / 2)
 		return;
 	cq->throttles = false;

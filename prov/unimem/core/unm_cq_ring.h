@@ -8,7 +8,8 @@
  * operations that would add an entry then return -FI_EAGAIN, and peers receive
  * no message credits. Operations under way still complete, and the ring grows
  * for their entries: at most by one entry for each operation, each credit, and
- * each unexpected message that a multi-receive finds when it is posted. Error
+ * each unexpected message that a multi-receive finds when it is posted. A full
+ * queue accepts as many calls with FI_PEEK as it was opened for entries. Error
  * entries are in the same ring, in the order of completion.
  *
  * All of it is protected by the lock of the domain.
@@ -61,9 +62,10 @@ struct unm_cq {
 	uint64_t mask;			/* entries of ring minus 1, ring has 2^n
 					 */
 	uint64_t limit;			/* entries the queue was opened for */
-	bool throttles;			/* was full: credits are withheld, or
-					 * operations were refused, until
-					 * entries have been read */
+	bool throttles;			/* was full: credits are withheld,
+					 * operations were refused, or peeks is
+					 * not 0, until entries have been read
+					 */
 	bool refused;			/* operations were refused because the
 					 * queue was full */
 	bool overrun;			/* memory ran out, entries are lost */
@@ -81,6 +83,9 @@ struct unm_cq {
 	uint32_t readers;		/* threads in fi_cq_sread() */
 	uint32_t signals;		/* fi_cq_signal() for these threads */
 	bool signalled;			/* fi_cq_signal() for the next thread */
+	uint64_t peeks;			/* calls with FI_PEEK that the full
+					 * queue accepted, since it was below
+					 * its limit */
 	uint8_t err_data[sizeof(struct unm_cqe)];	/* data of the error
 							 * entry read last */
 };
@@ -103,6 +108,26 @@ static inline void unm_cq_refuse(struct unm_cq *cq)
 {
 	cq->refused = true;
 	cq->throttles = true;
+}
+
+/*
+ * May a call with FI_PEEK add an entry? MPI_Iprobe() of MPICH ends the job if
+ * such a call returns -FI_EAGAIN. MPI_Iprobe() then reads the queue up to the
+ * new entry, so a full queue accepts the call. An application that does not
+ * read the queue is refused after cq->limit calls, because memory is bounded.
+ * Count the call if it is accepted. cq may be NULL.
+ */
+static inline bool unm_cq_may_peek(struct unm_cq *cq)
+{
+	if (!unm_cq_full(cq))
+		return true;
+	if (cq->peeks >= cq->limit) {
+		unm_cq_refuse(cq);
+		return false;
+	}
+	cq->peeks++;
+	cq->throttles = true;
+	return true;
 }
 
 /*

@@ -512,10 +512,8 @@ int unm_recv_may_peek(const struct unm_ep *ep, fi_addr_t addr, uint64_t *src)
 {
 	int ret = unm_recv_src(ep, addr, src);
 
-	if (ret == 0 && unm_cq_full(ep->rx_cq)) {
-		unm_cq_refuse(ep->rx_cq);
+	if (ret == 0 && !unm_cq_may_peek(ep->rx_cq))
 		ret = -FI_EAGAIN;
-	}
 	return ret;
 }
 

@@ -65,7 +65,8 @@ ssize_t unm_recv_cancel(struct unm_ep *ep, void *context);
 ssize_t unm_recv_cancel_locked(struct unm_ep *ep, void *context);
 
 /* Can FI_PEEK be executed now? Sets *src to the source to match. The domain is
- * locked. 0; -FI_EINVAL: addr; -FI_EAGAIN: the completion queue is full. */
+ * locked. 0; -FI_EINVAL: addr; -FI_EAGAIN: the completion queue is full and has
+ * accepted its limit of peeks (unm_cq_may_peek()). */
 int unm_recv_may_peek(const struct unm_ep *ep, fi_addr_t addr, uint64_t *src);
 
 /* Execute FI_PEEK: complete with the first stored tagged message that matches,
