@@ -17,13 +17,16 @@
 #define KEY	70
 #define LEN	64
 
-/* Stores to one peer, as on a board, where a store may have to be repeated. */
+/* Stores to one peer. A store may have to be repeated, as on a board. A new
+ * value arrives at its second store at the earliest, as on another host, from
+ * which an acknowledgement has to come first. */
 static struct {
 	struct hal_ops ops;
 	const struct hal_ops *real;
 	struct hal_peer *hp;
 	struct hal_back *back;
 	uint64_t word;			/* last value stored as REVOKED */
+	bool new_word;			/* it was stored once only */
 	_Atomic bool lost;		/* stores do not arrive */
 	pthread_t first;		/* thread whose store was lost first */
 	_Atomic int tries;
@@ -45,6 +48,7 @@ static void way_store(struct hal_peer *hp, int word, uint64_t val)
 		return;
 	}
 	if (word == UNM_PEER_BACK_REVOKED) {
+		way.new_word = val != way.word;
 		way.word = val;
 		return;
 	}
@@ -60,8 +64,9 @@ static int way_barrier(struct hal_peer *hp)
 		return way.real->back_barrier(hp);
 	if (atomic_fetch_add(&way.tries, 1) == 0)
 		way.first = pthread_self();
-	if (way.lost && !(way.second &&
-			  !pthread_equal(way.first, pthread_self())))
+	if (way.new_word ||
+	    (way.lost && !(way.second &&
+			   !pthread_equal(way.first, pthread_self()))))
 		return -FI_EAGAIN;
 	way.lost = false;
 	atomic_store(&way.back->word[UNM_PEER_BACK_REVOKED], way.word);

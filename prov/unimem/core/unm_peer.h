@@ -153,6 +153,8 @@ struct unm_peer {
 	bool rkeys_sent;		/* was sent keys of local regions */
 	bool revoke_pending;		/* the last revocation may not have
 					 * reached the peer */
+	bool revoked_all;		/* epoch was raised by 2, because the
+					 * peer has failed */
 	uint32_t refs;			/* entries of ep->peer_of[], and stored
 					 * messages */
 	bool hello_sent;		/* HELLO sent */

@@ -703,9 +703,16 @@ bool unm_target_revoke_all(struct unm_peer *peer)
 {
 	if (!peer->rkeys_sent)
 		return true;
-	peer->epoch += 2;
+	/* The word has to stay the same until it arrives: each new value to a
+	 * peer on another host is not known to have arrived before a round
+	 * trip. */
+	if (!peer->revoked_all) {
+		peer->epoch += 2;
+		peer->revoking = 0;
+		peer->revoked_all = true;
+	}
 	if (hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
-			     (uint64_t)peer->epoch << 32) != 0)
+			     (uint64_t)peer->epoch << 32 | peer->revoking) != 0)
 		return false;
 	peer->rkeys_sent = false;
 	return true;
