@@ -81,6 +81,8 @@ test_unit_test_gsas_pages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise \
 	-Wl,--wrap=sysconf
 test_unit_test_gsas_spawn_SOURCES = gsas/daemon/gsas_spawn.c \
 	gsas/daemon/gsas_spawn.h test/unit/test_gsas_spawn.c
+test_unit_test_gsas_queue_wait_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=gsas_conn_try_send
 test_unit_test_gsas_spawn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
 test_unit_test_gsas_spin_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=clock_gettime -Wl,--wrap=sched_yield

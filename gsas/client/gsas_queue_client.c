@@ -193,10 +193,14 @@ int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word)
 		ret = become_producer(q, conn);
 	if (ret == 0 && q->granted - q->used <= WINDOW_LOW)
 		ret = check_window(q, t);
-	if (ret == 0)
-		ret = gsas_conn_send(conn, &msg, NULL);
-	if (ret == 0)
-		q->used++;
+	if (ret != 0)
+		return ret;
+	/* Count the word first: gsas_conn_send() may wait, and meanwhile handle
+	 * a notification that compares used with granted. */
+	q->used++;
+	ret = gsas_conn_send(conn, &msg, NULL);
+	if (ret != 0)
+		q->used--;
 	return ret;
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_gsas_queue_wait.c - queues as programs use them: no -EAGAIN before the
- * quota is reached, no memory before there are words, and gsas_dequeue_wait().
+ * quota is reached, no memory before there are words, gsas_dequeue_wait(), and
+ * a queue that is freed while gsas_enqueue() waits.
  */
 #include <dirent.h>
 #include <sys/stat.h>
 
 #include "lib/gsas_services.h"
+#include "client/gsas_conn.h"
+#include "client/gsas_queue_handle.h"
 #include "util/unm_clock.h"
 
 #define QUOTA	(UINT32_C(1) << 20)
@@ -243,6 +246,53 @@ static void test_no_more(void **state)
 	gsas_queue_close(q);
 }
 
+/* ---- A queue that is freed during a call --------------------------------- */
+
+/* While set: its words are refused credits until the queue was freed. */
+static struct gsas_queue_handle *g_refused;
+
+int __real_gsas_conn_try_send(struct gsas_conn *conn,
+			      const struct gsas_msg *msg,
+			      struct gsas_request *request);
+int __wrap_gsas_conn_try_send(struct gsas_conn *conn,
+			      const struct gsas_msg *msg,
+			      struct gsas_request *request);
+
+int __wrap_gsas_conn_try_send(struct gsas_conn *conn,
+			      const struct gsas_msg *msg,
+			      struct gsas_request *request)
+{
+	if (msg->opcode == GSAS_ENQUEUE && g_refused != NULL &&
+	    g_refused->error == 0)
+		return -EAGAIN;
+	return __real_gsas_conn_try_send(conn, msg, request);
+}
+
+static void *frees(void *arg)
+{
+	HOLDS(gsas_free(*(gsas_addr *)arg) == 0);
+	return NULL;
+}
+
+/* gsas_enqueue() waits for a credit, and learns meanwhile that the queue was
+ * freed: each later call returns that error. */
+static void test_freed_while_sending(void **state)
+{
+	struct gsas_queue_handle *q;
+	gsas_addr addr = queue_new(1000, &q);
+	pthread_t thread;
+
+	assert_int_equal(gsas_enqueue(q, 0), 0);
+	g_refused = q;
+	thread = unit_thread(frees, &addr);
+	assert_int_equal(gsas_enqueue(q, 1), 0);
+	g_refused = NULL;
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(gsas_enqueue(q, 2), -ESTALE);
+	gsas_queue_close(q);
+}
+
 HOST_MAIN(
 	/* first, because memory of other tests is given back later */
 	cmocka_unit_test(test_empty_commits_nothing),
@@ -250,5 +300,6 @@ HOST_MAIN(
 	cmocka_unit_test(test_each_gets_one),
 	cmocka_unit_test(test_time_is_over),
 	cmocka_unit_test(test_many_queues),
+	cmocka_unit_test(test_freed_while_sending),
 	cmocka_unit_test(test_no_more),
 )
