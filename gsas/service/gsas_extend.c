@@ -320,13 +320,13 @@ enum gsas_error gsas_serve_stat(struct gsas_call *call)
 }
 
 /* Number of interfaces of a job; if there are none, of processes that joined
- * it; if there are none, 1 if a process holds it (gsas_hold.h). 0: the regions
- * of the job are orphans. */
-static uint32_t living(const struct gsas_pages *p, struct gsas_job *job)
+ * it; if there are none, 1 if a process holds it (gsas_hold.h), or if that is
+ * not known. 0: the regions of the job are orphans. */
+static uint32_t living(struct gsas_pages *p, struct gsas_job *job)
 {
 	if (gsas_job_present(job))
 		return job->clients > 0 ? job->clients : job->processes;
-	return gsas_job_lives(p, job);
+	return gsas_job_lives(gsas_pages_census(p), job);
 }
 
 enum gsas_error gsas_serve_list(struct gsas_call *call)
@@ -342,6 +342,7 @@ enum gsas_error gsas_serve_list(struct gsas_call *call)
 	error = gsas_call_room(call, call->arg[1], max * sizeof(*entry));
 	if (error != GSAS_OK)
 		return error;
+	gsas_census_begin(gsas_pages_census(service->pages));
 	region = gsas_region_from(service->pages, call->address);
 	for (int i = 0; region != NULL && count < max && i < VISITS_MAX; i++) {
 		if (region->job->user->uid == call->client->uid)
@@ -366,8 +367,10 @@ enum gsas_error gsas_serve_list(struct gsas_call *call)
 static bool is_orphan(const struct gsas_call *call,
 		      const struct gsas_region *region)
 {
+	struct gsas_pages *p = call->client->service->pages;
+
 	return region->job->user->uid == call->client->uid &&
-	       !gsas_job_lives(call->client->service->pages, region->job);
+	       !gsas_job_lives(gsas_pages_census(p), region->job);
 }
 
 /* Free the orphan at the address. */
@@ -395,6 +398,7 @@ enum gsas_error gsas_serve_reclaim(struct gsas_call *call)
 	struct gsas_region *region;
 	int freed = 0;
 
+	gsas_census_begin(gsas_pages_census(service->pages));
 	if (call->address != 0)
 		return reclaim_one(call);
 	region = gsas_region_from(service->pages, call->arg[0]);

@@ -39,6 +39,7 @@ struct gsas_pages {
 	uint32_t jobs, groups;		/* their number */
 	uint32_t job_number, group_number;	/* last given */
 	uint64_t pages, regions, nsegments;	/* their number, with plans */
+	struct gsas_census census;	/* what a request knows of jobs */
 	struct gsas_user *user[USER_BUCKETS];
 	struct gsas_job *job[BUCKETS];
 	struct gsas_group *group[BUCKETS];
@@ -85,6 +86,8 @@ int gsas_pages_new(const struct gsas_pages_attr *attr, struct gsas_pages **pp)
 	if (p->attr.end == 0)
 		p->attr.end = UINT64_C(1) << GSAS_PART_SHIFT;
 	p->next = p->attr.first;
+	p->census.held = attr->held;
+	p->census.held_ctx = attr->held_ctx;
 	*pp = p;
 	return 0;
 }
@@ -143,27 +146,26 @@ void gsas_pages_free(struct gsas_pages *p)
 	free(p);
 }
 
-bool gsas_job_lives(const struct gsas_pages *p, struct gsas_job *job)
+struct gsas_census *gsas_pages_census(struct gsas_pages *p)
 {
-	return gsas_job_present(job) ||
-	       (p->attr.held != NULL &&
-		p->attr.held(p->attr.held_ctx, job->user->uid, job->key));
+	return &p->census;
 }
 
 /* Number of regions of jobs of which no process lives. */
-static uint64_t gsas_orphans(const struct gsas_pages *p)
+static uint64_t gsas_orphans(struct gsas_pages *p)
 {
 	uint64_t count = 0;
 
+	gsas_census_begin(&p->census);
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		for (struct gsas_job *job = p->job[i]; job != NULL;
 		     job = job->next)
-			if (!gsas_job_lives(p, job))
+			if (!gsas_job_lives(&p->census, job))
 				count += job->regions;
 	return count;
 }
 
-void gsas_pages_stat(const struct gsas_pages *p, struct gsas_stat *stat)
+void gsas_pages_stat(struct gsas_pages *p, struct gsas_stat *stat)
 {
 	stat->pages = p->pages;
 	stat->pages_max = p->attr.max_pages;

@@ -31,6 +31,7 @@
 #include "service/gsas_mmu.h"
 #include "service/gsas_region.h"
 
+struct gsas_census;
 struct gsas_pages;
 
 struct gsas_pages_attr {
@@ -65,9 +66,8 @@ struct gsas_job *gsas_job_get(struct gsas_pages *p, uint32_t uid,
 			      const uint64_t key[2]);
 /* Remove an interface from a job. */
 void gsas_job_put(struct gsas_pages *p, struct gsas_job *job);
-/* Does any process of the job live, also if it did not join here
- * (gsas_hold.h)? If not, the regions of the job are orphans. */
-bool gsas_job_lives(const struct gsas_pages *p, struct gsas_job *job);
+/* To find out which jobs live (gsas_presence.h). */
+struct gsas_census *gsas_pages_census(struct gsas_pages *p);
 /* Add a reference to a group, which is made if there is none of this name.
  * NULL: as gsas_job_get(). */
 struct gsas_group *gsas_group_get(struct gsas_pages *p, uint32_t uid,
@@ -145,7 +145,7 @@ enum gsas_error gsas_region_map_info(const struct gsas_pages *p,
 				     struct gsas_map_info *info);
 
 /* Set pages, pages_max, regions, segments, jobs and orphans of *stat. Plans
- * count like regions. */
-void gsas_pages_stat(const struct gsas_pages *p, struct gsas_stat *stat);
+ * count like regions. It is a request of gsas_census_begin(). */
+void gsas_pages_stat(struct gsas_pages *p, struct gsas_stat *stat);
 
 #endif /* GSAS_PAGES_H */

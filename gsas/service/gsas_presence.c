@@ -3,10 +3,12 @@
  * gsas_presence.c - the processes of a job that joined it on this board and
  * still live. A connection ends with its thread, but the pages of a job become
  * orphans only when no process of the job lives. A job has a descriptor for
- * each process, which becomes readable when the process ends.
+ * each process, which becomes readable when the process ends. Whether processes
+ * elsewhere on the host hold a job is checked for a bounded time per request.
  */
 #include <poll.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rdma/fi_errno.h>
@@ -14,6 +16,9 @@
 #include "service/gsas_presence.h"
 
 #define PRUNE_MIN	16		/* processes before the first prune */
+#define CENSUS_NS	1000000		/* of processor time for one request;
+					 * a check takes a microsecond, or with
+					 * locks over many jobs a thousand */
 
 /* A process that joined a job; in the list job->process. */
 struct gsas_process {
@@ -84,6 +89,45 @@ bool gsas_job_present(struct gsas_job *job)
 	while (job->process != NULL && process_ended(job->process))
 		process_drop(job, &job->process);
 	return job->process != NULL;
+}
+
+/* Processor time of this thread in ns. Unlike the clock it does not advance
+ * while other processes run, so they do not change what a request finds. */
+static uint64_t thread_ns(void)
+{
+	struct timespec ts = { 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+void gsas_census_begin(struct gsas_census *census)
+{
+	census->request++;
+	census->end = thread_ns() + CENSUS_NS;
+	census->late = false;
+}
+
+/* Check whether no process on the host holds the job. false as well if there is
+ * no time left for this. */
+static bool job_unheld(struct gsas_census *census, const struct gsas_job *job)
+{
+	if (census->held == NULL)
+		return true;
+	census->late = census->late || thread_ns() >= census->end;
+	return !census->late && !census->held(census->held_ctx, job->user->uid,
+					      job->key);
+}
+
+bool gsas_job_lives(struct gsas_census *census, struct gsas_job *job)
+{
+	if (gsas_job_present(job))
+		return true;
+	if (job->checked != census->request) {
+		job->checked = census->request;
+		job->unheld = job_unheld(census, job);
+	}
+	return !job->unheld;
 }
 
 void gsas_job_end_processes(struct gsas_job *job)

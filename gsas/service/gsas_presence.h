@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_presence.h - the processes of a job on this board (gsas_presence.c).
+ * gsas_presence.h - the processes of a job on this board, and whether others
+ * live elsewhere on the host (gsas_presence.c).
  */
 #ifndef GSAS_PRESENCE_H
 #define GSAS_PRESENCE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "service/gsas_region.h"
+
+/*
+ * The checks by one request whether processes elsewhere on the host hold jobs
+ * that have no process on this board (gsas_hold.h). Any user can set locks that
+ * make these checks slow. So a request checks each job once, and no further job
+ * after some time: it takes the remaining jobs for living ones, whose regions
+ * are no orphans. Part of struct gsas_pages; used by the thread of the service.
+ */
+struct gsas_census {
+	bool (*held)(void *ctx, uint32_t uid, const uint64_t key[2]);
+					/* of struct gsas_pages_attr */
+	void *held_ctx;
+	uint64_t request;		/* number of the request, from 1 */
+	uint64_t end;			/* ns of processor time at which no
+					 * further job is checked */
+	bool late;			/* that time has come */
+};
 
 /*
  * Add a process to a job, until the process ends. fd becomes readable then; the
@@ -15,6 +36,12 @@
 int gsas_job_process(struct gsas_job *job, uint64_t id, int fd);
 /* Does the job have an interface, or a living process that joined it here? */
 bool gsas_job_present(struct gsas_job *job);
+/* A request begins, which checks each job anew. Call this before the request
+ * calls gsas_job_lives(). */
+void gsas_census_begin(struct gsas_census *census);
+/* Does any process of the job live, also if it did not join here, or is that
+ * not known? If not, the regions of the job are orphans. */
+bool gsas_job_lives(struct gsas_census *census, struct gsas_job *job);
 /* Remove all processes of a job. */
 void gsas_job_end_processes(struct gsas_job *job);
 

@@ -63,6 +63,9 @@ struct gsas_job {
 					 * ones are removed */
 	uint64_t regions;		/* with plans */
 	struct gsas_label *labels;	/* list of names of regions */
+	uint64_t checked;		/* gsas_census.request that last checked
+					 * whether the job is held; 0: none */
+	bool unheld;			/* the result: no process holds it */
 };
 
 /* A group of a user. A client that knows the name is a member. */

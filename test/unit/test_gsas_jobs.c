@@ -8,6 +8,7 @@
 
 #include "common/gsas_hold.h"
 #include "lib/gsas_pages_fixture.h"
+#include "service/gsas_presence.h"
 
 #define PARTITION	(UINT64_C(1) << 36)	/* pages */
 
@@ -339,10 +340,11 @@ static void test_held_is_no_orphan(void **state)
 	assert_int_equal(stat_of().orphans, 0);
 	gsas_job_put(g_p, other);
 	assert_int_equal(stat_of().orphans, 1);
-	assert_true(gsas_job_lives(g_p, job));
-	assert_false(gsas_job_lives(g_p, other));
+	assert_true(gsas_job_lives(gsas_pages_census(g_p), job));
+	assert_false(gsas_job_lives(gsas_pages_census(g_p), other));
 	held = false;
-	assert_false(gsas_job_lives(g_p, job));
+	gsas_census_begin(gsas_pages_census(g_p));
+	assert_false(gsas_job_lives(gsas_pages_census(g_p), job));
 	assert_int_equal(stat_of().orphans, 2);
 	board_end();
 }

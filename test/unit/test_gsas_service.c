@@ -522,6 +522,66 @@ static void test_list(void **state)
 	fixture_free(w);
 }
 
+/* Whether processes hold jobs that nobody has joined: none does, but to find
+ * that out takes a millisecond. */
+static bool held_slowly(void *ctx, uint32_t uid, const uint64_t key[2])
+{
+	clock_t end = clock() + CLOCKS_PER_SEC / 1000;
+
+	(void)uid;
+	(void)key;
+	++*(int *)ctx;
+	while (clock() <= end)
+		;
+	return false;
+}
+
+/* A request checks each job once only, and not all of many jobs. A job that it
+ * does not check counts as a living one. */
+static void test_few_checks(void **state)
+{
+	static struct gsas_list_entry entry[512];
+	int calls = 0;
+	struct gsas_service_attr attr = {
+		.pages.held = held_slowly, .pages.held_ctx = &calls,
+	};
+	struct fixture *w = fixture_new(&attr);
+	struct fixture_client *a = fixture_client(w, 1, 1);
+	struct fixture_client *b = fixture_client(w, 1, 2);
+	uint64_t n, orphans = 0;
+
+	for (int i = 0; i < 250; i++)
+		fixture_alloc(a, 1, 0);
+	fixture_end(a);
+	n = fixture_result(b, GSAS_LIST, 0, 250, 8);
+	assert_int_equal(n, 250);
+	assert_int_equal(calls, 1);
+	memcpy(entry, b->out + 8, n * sizeof(*entry));
+	for (uint64_t i = 0; i < n; i++)
+		assert_int_equal(entry[i].clients, 0);
+	assert_int_equal(fixture_result(b, GSAS_RECLAIM, 0, 0, 0), 32);
+	assert_int_equal(calls, 2);
+	assert_int_equal(stat_of(w)->orphans, 218);
+	assert_int_equal(calls, 3);
+	for (uint64_t job = 3; job < 50; job++) {
+		a = fixture_client(w, 1, job);
+		fixture_alloc(a, 1, 0);
+		fixture_end(a);
+	}
+	calls = 0;
+	n = stat_of(w)->orphans;
+	assert_in_range(calls, 1, 4);
+	assert_true(n < 218 + 47);
+	calls = 0;
+	n = list_all(b, 512, entry);
+	assert_int_equal(n, 218 + 47);
+	assert_in_range(calls, 2, 8);	/* of two requests */
+	for (uint64_t i = 0; i < n; i++)
+		orphans += entry[i].clients == 0;
+	assert_in_range(orphans, 218, 218 + 7);
+	fixture_free(w);
+}
+
 static void test_stat(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -645,6 +705,7 @@ UNIT_MAIN(
 	cmocka_unit_test(test_fork),
 	cmocka_unit_test(test_no_fork),
 	cmocka_unit_test(test_list),
+	cmocka_unit_test(test_few_checks),
 	cmocka_unit_test(test_stat),
 	cmocka_unit_test(test_threaded),
 )
