@@ -217,6 +217,7 @@ UNIT_TESTS = \
 	test/unit/test_op \
 	test/unit/test_op_race \
 	test/unit/test_order \
+	test/unit/test_page_size \
 	test/unit/test_peek \
 	test/unit/test_platform \
 	test/unit/test_poll \

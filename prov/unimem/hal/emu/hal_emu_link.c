@@ -333,7 +333,6 @@ int emu_space_ready(struct hal_peer *hp, uint32_t bytes)
 	struct emu_if *eif = emu_if(hp->hif);
 	const struct emu_geo *geo = &eif->emu->geo;
 	struct emu_peer *peer = emu_peer(hp);
-	uint8_t *space;
 	int tries = 0;
 
 	if (bytes > geo->space_bytes)
@@ -341,13 +340,15 @@ int emu_space_ready(struct hal_peer *hp, uint32_t bytes)
 	if (bytes <= peer->space || !eif->emu->populate ||
 	    peer->tx_map == NULL)
 		return 0;
-	space = (uint8_t *)peer->tx_map->addr + geo->space_off;
 	if (peer->starved ? hal_memory_left(bytes) < bytes :
 	    hal_limit_check("receive space", bytes - peer->space) != 0) {
 		peer->starved = true;
 		return -FI_ENOMEM;
 	}
-	while (madvise(space, bytes, MADV_POPULATE_WRITE) != 0) {
+	/* From the start of the link: madvise() wants the start of a page, and
+	 * pages larger than 4 KiB do not begin at the space. */
+	while (madvise(peer->tx_map->addr, geo->space_off + bytes,
+		       MADV_POPULATE_WRITE) != 0) {
 		if ((errno == EINTR || errno == EAGAIN) &&
 		    tries++ < POPULATE_TRIES)
 			continue;
@@ -362,19 +363,20 @@ int emu_space_ready(struct hal_peer *hp, uint32_t bytes)
 	return 0;
 }
 
-/* Where the space is not allocated by need, peer->space is 0. */
+/* Frees whole pages only. Where the space is not allocated by need, peer->space
+ * is 0. */
 void emu_space_trim(struct hal_peer *hp, uint32_t bytes)
 {
 	const struct emu_geo *geo = &emu_if(hp->hif)->emu->geo;
 	struct emu_peer *peer = emu_peer(hp);
 	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
-	uint8_t *space;
+	uint32_t from, end;		/* offsets in the link */
 
 	if (peer->tx_map == NULL || bytes >= peer->space)
 		return;
-	bytes = (bytes + page - 1) & ~(page - 1);
-	space = (uint8_t *)peer->tx_map->addr + geo->space_off;
-	if (bytes < peer->space && madvise(space + bytes, peer->space - bytes,
-					   MADV_REMOVE) == 0)
-		peer->space = bytes;
+	from = (geo->space_off + bytes + page - 1) & ~(page - 1);
+	end = geo->space_off + peer->space;
+	if (from < end && madvise((uint8_t *)peer->tx_map->addr + from,
+				  end - from, MADV_REMOVE) == 0)
+		peer->space = from - geo->space_off;
 }
