@@ -79,6 +79,8 @@ test_unit_test_gsas_jobs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
 	-Wl,--wrap=free -Wl,--wrap=mmap
 test_unit_test_gsas_pages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise \
 	-Wl,--wrap=sysconf
+test_unit_test_gsas_serve_queue_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=madvise -Wl,--wrap=sysconf
 test_unit_test_gsas_spawn_SOURCES = gsas/daemon/gsas_spawn.c \
 	gsas/daemon/gsas_spawn.h test/unit/test_gsas_spawn.c
 test_unit_test_gsas_queue_wait_LDFLAGS = $(AM_LDFLAGS) \

@@ -28,13 +28,13 @@ struct gsas_queue;
 struct gsas_producer;			/* a client that enqueues */
 
 /*
- * How a queue gets memory from the system and returns it, in whole pages. A
+ * How a queue gets memory from the system and returns it, in pages of 4 KiB. A
  * queue touches a buffer only after populate(), and returns the memory of most
  * free buffers.
  */
 struct gsas_queue_system {
-	/* The system may take these bytes; they are zero when they are
-	 * populated again. NULL: nothing is given back. */
+	/* The system may take these bytes; those that it takes are zero when
+	 * they are populated again. NULL: nothing is given back. */
 	void (*give_back)(void *memory, uint64_t bytes);
 	/* Back these bytes by memory; false: the system has none. NULL: they
 	 * have memory already. */

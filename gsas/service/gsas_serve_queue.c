@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -225,10 +226,18 @@ void gsas_client_close_queues(struct gsas_client *client)
 
 /* ---- Memory of queues ---------------------------------------------------- */
 
-/* Make a hole in shared memory. If the system cannot, the memory is kept. */
+/* Make a hole in shared memory. If the system cannot, the memory is kept. The
+ * system's pages may be larger than 4 KiB; the first and the last of these may
+ * have other buffers too, and are kept. */
 static void give_back(void *memory, uint64_t bytes)
 {
-	(void)madvise(memory, bytes, MADV_REMOVE);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *at = memory, *end = at + bytes;
+	uint8_t *from = at + -(uintptr_t)at % page;
+	uint8_t *to = end - (uintptr_t)end % page;
+
+	if (from < to)
+		(void)madvise(from, (size_t)(to - from), MADV_REMOVE);
 }
 
 static bool populate(void *ctx, void *at, uint64_t bytes)

@@ -9,6 +9,36 @@
 #include "service/gsas_queue.h"
 #include "lib/gsas_service_fixture.h"
 
+/* ---- Replacements of system calls --------------------------------------- */
+
+static size_t g_page;			/* page size; 0: the system's */
+
+int __real_madvise(void *at, size_t len, int advice);
+int __wrap_madvise(void *at, size_t len, int advice);
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+
+/* As a system with such pages does it: each page of which len has a part is
+ * removed. */
+int __wrap_madvise(void *at, size_t len, int advice)
+{
+	if (g_page != 0 && (uintptr_t)at % g_page != 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (g_page != 0)
+		len += -len % g_page;
+	return __real_madvise(at, len, advice);
+}
+
+long __wrap_sysconf(int name)
+{
+	return name == _SC_PAGESIZE && g_page != 0 ? (long)g_page :
+		__real_sysconf(name);
+}
+
+/* ---- Queues -------------------------------------------------------------- */
+
 static uint64_t queue_new(struct fixture_client *c, uint32_t quota,
 			  uint64_t attr)
 {
@@ -123,6 +153,43 @@ static void test_through(void **state)
 		no_posted_errors(p[i].c);
 		assert_true(p[i].notices > 0);
 	}
+	fixture_free(w);
+}
+
+/* The memory of drained buffers is given back in whole pages of the system.
+ * These are larger than the pages of GSAS: the words beside stay. */
+static void test_large_pages(void **state)
+{
+	enum { QUOTA = 40000, ROUNDS = 12 };
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
+	uint64_t queue = queue_new(owner, QUOTA, 0), rng = 7;
+	struct producer p = producer_open(owner, queue);
+	uint64_t next = 0, words[64];
+
+	g_page = 16384;
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t full = p.used + QUOTA / 2 + unit_below(&rng, 5000);
+		uint64_t left = unit_below(&rng, 5000);
+
+		while (p.used < full) {
+			if (!producer_put(&p, p.used))
+				gsas_service_progress(w->service);
+			producer_hear(&p);
+			fixture_forget(owner);
+		}
+		while (p.used - next > left) {
+			uint64_t n = take(owner, queue, 64, words);
+
+			for (uint64_t k = 0; k < n; k++)
+				assert_int_equal(words[k], next++);
+			gsas_service_progress(w->service);
+			producer_hear(&p);
+			fixture_forget(owner);
+		}
+	}
+	g_page = 0;
+	no_posted_errors(owner);
 	fixture_free(w);
 }
 
@@ -469,6 +536,7 @@ static void test_many(void **state)
 
 UNIT_MAIN(
 	cmocka_unit_test(test_through),
+	cmocka_unit_test(test_large_pages),
 	cmocka_unit_test(test_mapped),
 	cmocka_unit_test(test_grants),
 	cmocka_unit_test(test_found_by_timer),
