@@ -164,7 +164,8 @@ static int fake_send(struct net_link *link, struct net_message *message,
 
 static void fake_disconnect(struct net_link *link, const uint8_t *silent)
 {
-	(void)silent;
+	net_pair.ended++;
+	net_pair.silenced += silent != NULL;
 	free(link);
 }
 

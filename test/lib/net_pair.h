@@ -33,6 +33,9 @@ struct net_pair {
 	struct hal *hal;		/* NULL: no emulation or no lo */
 	struct net_side a, b;
 	uint64_t rng;
+	unsigned ended, silenced;	/* links that were disconnected, and
+					 * those of them whose host is said to
+					 * be silent */
 	unsigned lose;			/* the frame to be lost, counted from
 					 * the next, 1; 0: none */
 	struct net_pair_lack {		/* calls of the engine of one side that

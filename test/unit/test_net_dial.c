@@ -179,6 +179,21 @@ static void test_no_outage(void **state)
 	assert_int_equal(g_connect.calls, 1);
 }
 
+/* A host that answered late is not silent: the link of its peer ends as any
+ * other, although an earlier dial had no answer. */
+static void test_late_answer(void **state)
+{
+	g_connect = (struct fault){ .err = ETIMEDOUT, .left = 1 };
+	net_pair_dial(a, b);
+	assert_true(net_peer(a->peer)->silent);
+	NET_PAIR_UNTIL(a->connected == 1);
+	a->nif->net->dead_ns = 1;	/* nobody pumps b meanwhile */
+	hal_peer_free(a->peer);
+	a->peer = NULL;
+	assert_int_equal(net_pair.ended, 1);
+	assert_int_equal(net_pair.silenced, 0);
+}
+
 /* ---- Receives ------------------------------------------------------------ */
 
 #define OTHERS	(UINT32_MAX / 2)
@@ -729,6 +744,7 @@ int main(void)
 		TEST(test_outage_of_suspended),
 		TEST(test_long_outage),
 		TEST(test_no_outage),
+		TEST(test_late_answer),
 		TEST(test_awaited),
 		TEST(test_awaited_again),
 		TEST(test_awaited_of_no_host),

@@ -357,6 +357,7 @@ static void peer_up(struct net_peer *peer)
 	peer->met = true;
 	peer->contested = false;
 	peer->tries = 0;
+	peer->silent = false;		/* an earlier dial had no answer */
 	net_peer_reached(peer);
 	net_suspend_not(peer);
 	if (peer->p.tx.open && first)

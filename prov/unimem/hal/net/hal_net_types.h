@@ -257,7 +257,8 @@ struct net_peer {
 	uint64_t ask_acked;		/* the peer has to acknowledge it */
 	uint64_t ask_at;		/* ns: when to ask for that; 0: not */
 	uint32_t asks;			/* questions without an answer */
-	bool silent;			/* its host does not answer */
+	bool silent;			/* its last connection has ended because
+					 * its host did not answer */
 	int tries;			/* dials that ended without an answer */
 	uint64_t dial_by;		/* ns: dial again until then; 0: no
 					 * limit runs, because it is dialled
