@@ -54,6 +54,8 @@ for group in $groups; do
 	case $group in	# with connections that are closed all the time
 	pkt | wide | stream | space | back)
 			echo "$group idle" ;;
+	mem | dma)	# the engine reaches dmable memory only
+			echo "$group --profile exanode" ;;
 	esac
 	case $group in
 	leak | frames | stop)	;;	# they make faults of their own

@@ -293,9 +293,11 @@ static void opened_memory_that_fails(void **state)
 	assert_null(opened);
 	assert_null(addr);
 	assert_int_equal(hal_mem_open(hal, &key, &opened, &addr), 0);
-	hal_mem_free(hal, opened);
-	hal_mem_free(hal, far);
 	hal_mem_free(hal, mem);
+	hal_mem_free(hal, far);
+	assert_true(hal->ops->mem_covers(hal, addr, 1));
+	hal_mem_free(hal, opened);
+	assert_false(hal->ops->mem_covers(hal, addr, 1));
 	assert_int_equal(bad_drops, 0);
 }
 

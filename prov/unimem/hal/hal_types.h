@@ -375,6 +375,9 @@ struct hal_ops {
 	/* NULL: imports have windows instead */
 	int (*mem_open)(struct hal *hal, const struct hal_key *key,
 			struct hal_mem **mem, void **addr);
+	/* is this range inside one dmable region of this process, allocated,
+	 * adopted or opened? hal/net asks, for transfers with other hosts */
+	bool (*mem_covers)(struct hal *hal, const void *addr, uint64_t len);
 	int (*mem_import)(struct hal_peer *peer, const struct hal_key *key,
 			  struct hal_rmem **rmem);
 	void (*mem_release)(struct hal_rmem *rmem);

@@ -674,6 +674,7 @@ static void dev_dump(struct hal_if *hif, FILE *out)
 	.mem_free = dev_mem_free,					\
 	.mem_key = dev_mem_key,						\
 	.mem_open = dev_mem_open,					\
+	.mem_covers = dev_mem_covers,					\
 	.mem_import = dev_mem_import,					\
 	.mem_release = dev_mem_release,					\
 	.mem_window = dev_mem_window,					\

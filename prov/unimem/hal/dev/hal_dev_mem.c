@@ -150,6 +150,13 @@ int dev_mem_gaddr(struct hal_dev *dev, const void *addr, uint64_t len,
 	return ret;
 }
 
+bool dev_mem_covers(struct hal *hal, const void *addr, uint64_t len)
+{
+	uint64_t gaddr;
+
+	return dev_mem_gaddr((struct hal_dev *)hal, addr, len, &gaddr) == 0;
+}
+
 /* ---- Regions of peers -------------------------------------------------- */
 
 /* The pointer to the import with a key; it points to NULL if there is none. */

@@ -58,6 +58,9 @@ int dev_mem_open(struct hal *hal, const struct hal_key *key,
 int dev_mem_gaddr(struct hal_dev *dev, const void *addr, uint64_t len,
 		  uint64_t *gaddr);
 
+/* hal_ops.mem_covers: the same question without the address. Any thread. */
+bool dev_mem_covers(struct hal *hal, const void *addr, uint64_t len);
+
 /*
  * hal_ops.mem_import: import a peer's memory. Returns 0; -FI_EAGAIN while the
  * driver prepares it: call again; -FI_EKEYREJECTED: the key is stale or wrong;

@@ -510,6 +510,7 @@ const struct hal_ops hal_emu_ops = {
 	.mem_free = emu_mem_free,
 	.mem_key = emu_mem_key,
 	.mem_open = emu_mem_open,
+	.mem_covers = emu_mem_covers,
 	.mem_import = emu_mem_import,
 	.mem_release = emu_mem_release,
 	.mem_bytes = emu_mem_bytes,

@@ -285,9 +285,9 @@ err_free:
 	return ret;
 }
 
-/* Is this range inside one local dmable region? */
-static bool mem_covers(struct hal_emu *emu, const void *addr, uint64_t len)
+bool emu_mem_covers(struct hal *hal, const void *addr, uint64_t len)
 {
+	struct hal_emu *emu = (struct hal_emu *)hal;
 	bool inside = false;
 
 	hal_lock(&emu->lock);
@@ -507,7 +507,7 @@ static int check_post(struct emu_if *eif, const struct hal_dma *d)
 	/* the engine of the prototype accesses dmable memory only, at both
 	 * ends */
 	if (!(eif->i.caps->flags & HAL_CAP_DMA_ANY) && d->len != 0 &&
-	    !mem_covers(eif->emu, d->local, d->len))
+	    !emu_mem_covers(eif->i.hal, d->local, d->len))
 		return -FI_EINVAL;
 	if (d->rmem == NULL && !d->peer->dma_any && !d->peer->dead)
 		return -FI_EACCES;

@@ -16,6 +16,7 @@ void emu_mem_free(struct hal_mem *mem);
 int emu_mem_key(struct hal_mem *mem, struct hal_key *key);
 int emu_mem_open(struct hal *hal, const struct hal_key *key,
 		 struct hal_mem **mem, void **addr);
+bool emu_mem_covers(struct hal *hal, const void *addr, uint64_t len);
 int emu_mem_import(struct hal_peer *hp, const struct hal_key *key,
 		   struct hal_rmem **rmem);
 void emu_mem_release(struct hal_rmem *rmem);

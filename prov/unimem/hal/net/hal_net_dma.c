@@ -178,7 +178,7 @@ static int check_post(struct net_if *nif, const struct hal_dma *d)
 	    d->raddr > limit || d->len > limit - d->raddr)
 		return -FI_EINVAL;
 	if (!(nif->hif->caps->flags & HAL_CAP_DMA_ANY) && d->len != 0 &&
-	    !net_is_dmable(d->local, d->len))
+	    !nif->base->mem_covers(nif->hif->hal, d->local, d->len))
 		return -FI_EINVAL;
 	return d->rmem == NULL && !d->peer->dead ? -FI_EACCES : 0;
 }

@@ -6,6 +6,8 @@
  * hal_net_region.h declares the entry points. Requests are executed when the
  * interface is pumped or serviced. A region is found by its key and the range
  * is checked for each request, so that a freed region is reached by nobody.
+ * Memory that hal_mem_open() maps is no local region here: its key is that of
+ * the process that allocated it, which executes the requests of peers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -124,22 +126,6 @@ static struct region *region_of(const struct hal_key *key)
 			return r;
 	}
 	return NULL;
-}
-
-bool net_is_dmable(const void *addr, uint64_t len)
-{
-	bool inside = false;
-
-	hal_lock(&g_regions.lock);
-	for (uint32_t i = 0; i < g_regions.n && !inside; i++) {
-		const struct region *r = &g_regions.tab[i];
-		uint64_t off = (uintptr_t)addr - (uintptr_t)r->addr;
-
-		inside = r->mem != NULL && off <= r->bytes &&
-			len <= r->bytes - off;
-	}
-	hal_unlock(&g_regions.lock);
-	return inside;
 }
 
 /* Copy between a region and a message, under the lock, so that the region is

@@ -32,9 +32,6 @@ int net_mem_adopt(struct hal *hal, int fd, void *addr, size_t bytes,
 		  struct hal_mem **mem);
 void net_mem_free(struct hal_mem *mem);
 
-/* Is this range inside one local region? Any thread. */
-bool net_is_dmable(const void *addr, uint64_t len);
-
 /* Execute a request of a peer. -EPROTO: malformed. */
 int net_region_record(struct net_peer *peer, const struct net_rec *rec,
 		      const uint8_t *data);
