@@ -202,6 +202,7 @@ UNIT_TESTS = \
 	test/unit/test_net_hold \
 	test/unit/test_net_hosts \
 	test/unit/test_net_engine \
+	test/unit/test_net_region \
 	test/unit/test_net_room \
 	test/unit/test_net_stream \
 	test/unit/test_net_idle \

@@ -384,6 +384,7 @@ static void net_close(struct hal *hal)
 	hal->ops = net->base;
 	hal->net = NULL;
 	hal->caps.backend = net->base_name;
+	net_regions_close(net);
 	net_dir_free(net->dir);
 	munmap((void *)(uintptr_t)net->here, sizeof(*net->here));
 	explicit_bzero(&net->key, sizeof(net->key));

@@ -26,12 +26,14 @@ _Static_assert(NET_PIECE + sizeof(struct net_access) <= NET_REC_MAX &&
 
 struct region {
 	struct hal_mem *mem;		/* NULL: free entry */
+	const struct net_hal *net;	/* of the HAL that has the memory */
 	uint8_t *addr;
 	uint64_t bytes;
 	struct hal_key key;
 };
 
-/* All regions of the process, which has one HAL. */
+/* All regions of the process, which has one HAL. A forked child has, beside its
+ * own regions, those of its parent, whose memory is not mapped in it. */
 static struct {
 	struct hal_lock lock;
 	const struct hal_ops *base;	/* constant while there are regions */
@@ -63,7 +65,8 @@ static struct region *region_free(void)
 }
 
 /* Enter a new region in the table, or free the region. 0 or -FI_ENOMEM. */
-static int region_enter(struct hal_mem *mem, void *addr, uint64_t bytes)
+static int region_enter(const struct hal *hal, struct hal_mem *mem, void *addr,
+			uint64_t bytes)
 {
 	struct region *r;
 
@@ -73,6 +76,7 @@ static int region_enter(struct hal_mem *mem, void *addr, uint64_t bytes)
 		r->addr = addr;
 		r->bytes = bytes;
 		r->mem = mem;
+		r->net = hal->net;
 		g_regions.base->mem_key(mem, &r->key);
 	}
 	hal_unlock(&g_regions.lock);
@@ -91,7 +95,8 @@ int net_mem_alloc(struct hal *hal, int board, size_t bytes,
 	ret = g_regions.base->mem_alloc(hal, board, bytes, mem, addr);
 	if (ret != 0)
 		return ret;
-	return region_enter(*mem, *addr, (bytes + page - 1) & ~(page - 1));
+	return region_enter(hal, *mem, *addr,
+			    (bytes + page - 1) & ~(page - 1));
 }
 
 int net_mem_adopt(struct hal *hal, int fd, void *addr, size_t bytes,
@@ -102,7 +107,7 @@ int net_mem_adopt(struct hal *hal, int fd, void *addr, size_t bytes,
 	if (g_regions.base->mem_adopt == NULL)
 		return -FI_ENOSYS;
 	ret = g_regions.base->mem_adopt(hal, fd, addr, bytes, mem);
-	return ret != 0 ? ret : region_enter(*mem, addr, bytes);
+	return ret != 0 ? ret : region_enter(hal, *mem, addr, bytes);
 }
 
 void net_mem_free(struct hal_mem *mem)
@@ -115,13 +120,24 @@ void net_mem_free(struct hal_mem *mem)
 	g_regions.base->mem_free(mem);
 }
 
-/* The region of a key in the locked table, or NULL. */
-static struct region *region_of(const struct hal_key *key)
+void net_regions_close(const struct net_hal *net)
+{
+	hal_lock(&g_regions.lock);
+	for (uint32_t i = 0; i < g_regions.n; i++)
+		if (g_regions.tab[i].net == net)
+			g_regions.tab[i].mem = NULL;
+	hal_unlock(&g_regions.lock);
+}
+
+/* The region of a HAL with a key, in the locked table, or NULL. */
+static struct region *region_of(const struct net_hal *net,
+				const struct hal_key *key)
 {
 	for (uint32_t i = 0; i < g_regions.n; i++) {
 		struct region *r = &g_regions.tab[i];
 
-		if (r->mem != NULL && r->key.word[0] == key->word[0] &&
+		if (r->mem != NULL && r->net == net &&
+		    r->key.word[0] == key->word[0] &&
 		    r->key.word[1] == key->word[1])
 			return r;
 	}
@@ -130,13 +146,14 @@ static struct region *region_of(const struct hal_key *key)
 
 /* Copy between a region and a message, under the lock, so that the region is
  * not freed meanwhile. 0, -FI_EKEYREJECTED, -FI_EINVAL. */
-static int region_move(const struct net_access *a, void *to, const void *from)
+static int region_move(const struct net_peer *peer, const struct net_access *a,
+		       void *to, const void *from)
 {
 	struct region *r;
 	int ret = 0;
 
 	hal_lock(&g_regions.lock);
-	r = region_of(&a->key);
+	r = region_of(peer->nif->net, &a->key);
 	if (r == NULL)
 		ret = -FI_EKEYREJECTED;
 	else if (a->off > r->bytes || a->len > r->bytes - a->off)
@@ -183,7 +200,7 @@ static int on_import(struct net_peer *peer, const struct net_rec *rec,
 		return -EPROTO;
 	memcpy(&key, data, sizeof(key));
 	hal_lock(&g_regions.lock);
-	r = region_of(&key);
+	r = region_of(peer->nif->net, &key);
 	if (r != NULL)
 		bytes = r->bytes;
 	hal_unlock(&g_regions.lock);
@@ -208,7 +225,7 @@ static int on_get(struct net_peer *peer, const struct net_rec *rec,
 			 (uint32_t)(sizeof(reply) + a.len));
 	if (at == NULL)
 		return 0;
-	reply.status = region_move(&a, at + sizeof(reply), NULL);
+	reply.status = region_move(peer, &a, at + sizeof(reply), NULL);
 	if (reply.status != 0)
 		memset(at + sizeof(reply), 0, a.len);
 	memcpy(at, &reply, sizeof(reply));
@@ -227,7 +244,7 @@ static int on_put(struct net_peer *peer, const struct net_rec *rec,
 	if (a.len != rec->len - sizeof(a))
 		return -EPROTO;
 	answer(peer, NET_DONE, rec->arg,
-	       region_move(&a, NULL, data + sizeof(a)), 0);
+	       region_move(peer, &a, NULL, data + sizeof(a)), 0);
 	return 0;
 }
 

@@ -24,6 +24,9 @@ struct net_reply {
 
 /* Set the table of the backend, which has the memory. */
 void net_regions_use(const struct hal_ops *base);
+/* The HAL is being closed: its keys open nothing from now on. Call it before
+ * the backend frees the memory that is left. */
+void net_regions_close(const struct net_hal *net);
 
 /* Entries of the table of functions: these note where the memory is. */
 int net_mem_alloc(struct hal *hal, int board, size_t bytes,
