@@ -183,6 +183,58 @@ static void test_frames_before_the_session(void **state)
 	NET_PAIR_UNTIL(a->dead == 1 && b->dead == 1);
 }
 
+/* Dial as by board and interface: with the key file, without a secret. */
+static struct net_peer *dial_by_key(struct net_side *from,
+				    const struct net_side *to)
+{
+	struct hal_addr addr = to->hif->addr;
+	struct hal_host host = to->nif->host;
+	struct net_peer *peer;
+
+	addr.nonce = HAL_ADDR_ANY;
+	memset(host.secret, 0, sizeof(host.secret));
+	from->nif->net->key.len = 16;
+	assert_int_equal(net_peer_new(from->nif, &addr, &host, &peer), 0);
+	peer->by_key = true;
+	net_dial(peer);
+	return peer;
+}
+
+/* A peer that dialled gives up before it has its link. This side has connected
+ * to it meanwhile, and dials it: with the secret of its address, or with the
+ * key file if this side was not given the secret. */
+static void test_accepted_is_dialled(void **state)
+{
+	struct net_peer *peer;
+
+	for (int by_key = 0; by_key < 2; by_key++) {
+		if (!by_key)
+			net_pair_dial(b, a);
+		peer = by_key ? dial_by_key(b, a) : net_peer(b->peer);
+		net_pair.lack = (struct net_pair_lack){
+			.of = b, .connect = -1,
+		};
+		NET_PAIR_UNTIL(a->nif->npeers == 1 && peer->conn != NULL &&
+			       peer->conn->link_at != 0);
+		if (by_key)
+			assert_int_equal(hal_connect(a->hif, &b->hif->addr,
+						     &a->peer), 0);
+		else
+			net_pair_dial(a, b);
+		assert_false(net_peer(a->peer)->by_key);
+		peer->conn->deadline = 1;
+		/* a peer that is not hidden is freed when it is dead */
+		NET_PAIR_DO_UNTIL(net_side_pump(b), by_key ?
+				  peer->dying != 0 : b->dead == 1);
+		net_pair.lack.connect = 0;
+		NET_PAIR_UNTIL(a->connected + a->dead != 0);
+		assert_int_equal(a->dead, 0);
+		NET_PAIR_UNTIL(b->inbound == 1);
+		net_pair_teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+	}
+}
+
 /* A lack that lasts for too long ends the peer, with its reason in the log, be
  * it descriptors or memory. */
 static void test_no_descriptor_for_long(void **state)
@@ -272,6 +324,7 @@ int main(void)
 		TEST(test_dialler_is_first),
 		TEST(test_frames_before_the_session),
 		TEST(test_waiting_link_ends),
+		TEST(test_accepted_is_dialled),
 		TEST(test_ends_before_link),
 		TEST(test_other_address),
 	};

@@ -442,6 +442,7 @@ void net_dial(struct net_peer *peer)
 {
 	struct net_if *nif = peer->nif;
 	uint8_t self[NET_NAME], name[NET_NAME], key[NET_SECRET];
+	bool by_key = net_peer_by_key_file(peer);
 	struct sockaddr_storage sa;
 	struct net_conn *conn;
 	socklen_t len;
@@ -465,12 +466,11 @@ void net_dial(struct net_peer *peer)
 	peer->conn = conn;
 	net_host_name(&nif->hif->addr, &nif->host, self);
 	net_host_name(&peer->p.addr, &peer->host, name);
-	if (peer->by_key && !peer->met)
+	if (by_key)
 		net_key_secret(&nif->net->key, conn->auth.mac, key);
 	net_auth_dial(&conn->auth, self, name, peer->met ? NET_KIND_SESSION :
-		      peer->by_key ? NET_KIND_KEY : NET_KIND_ADDRESS,
-		      peer->met ? peer->session : peer->by_key ? key :
-		      peer->secret);
+		      by_key ? NET_KIND_KEY : NET_KIND_ADDRESS,
+		      peer->met ? peer->session : by_key ? key : peer->secret);
 	explicit_bzero(key, sizeof(key));
 	net_conn_queue(conn, conn->auth.out, conn->auth.nout);
 	conn->auth.nout = 0;

@@ -206,10 +206,12 @@ int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
 		ret = net_peer_new(nif, to, host, &peer);
 		if (ret != 0)
 			return ret;
+		peer->secret_known = true;
 		net_dial(peer);
 	} else if (!peer->by_key) {
 		/* it may have dialled, and have to be dialled after all */
 		memcpy(peer->secret, host->secret, NET_SECRET);
+		peer->secret_known = true;
 	}
 	net_peer_open(peer);
 	*out = &peer->p;

@@ -33,7 +33,7 @@ void net_log_unreached(struct net_peer *peer, int status)
 		peer->p.addr.board, peer->p.addr.iface,
 		net_host_text(&peer->host, text), peer->host.port,
 		nobody ? "no process has this interface" :
-		peer->by_key && status == -FI_EACCES ?
+		net_peer_by_key_file(peer) && status == -FI_EACCES ?
 		"has another key file, or none" :
 		status == -FI_EACCES ? "does not know the secret of its "
 		"address" : status == -EPROTONOSUPPORT ?

@@ -24,6 +24,13 @@ static inline bool net_peer_hidden(const struct net_peer *peer)
 	return peer->by_key && !peer->p.tx.open && peer->p.rx.cells == NULL;
 }
 
+/* Does a dial to the peer use the key file? Else it uses the secret of the
+ * session, or that of the address. */
+static inline bool net_peer_by_key_file(const struct net_peer *peer)
+{
+	return !peer->met && !peer->secret_known;
+}
+
 /* Has this side anything to send to the peer that is in no frame yet, or in one
  * that waits for a connection? */
 static inline bool net_peer_unsent(const struct net_peer *peer)

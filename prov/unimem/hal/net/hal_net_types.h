@@ -186,9 +186,10 @@ struct net_peer {
 					 * nobody reads it */
 	struct hal_host host;		/* p.host */
 	uint8_t secret[NET_SECRET];	/* of the address; not in host */
-	bool by_key;			/* connected by board and interface: the
-					 * key file is the secret, and the nonce
-					 * of p.addr may not be known yet */
+	bool secret_known;		/* by net_connect_host() */
+	bool by_key;			/* dialled by board and interface: the
+					 * secret is not known, and the nonce of
+					 * p.addr may not be known yet */
 	struct net_if *nif;
 	struct unm_list link;		/* in net_if.peers */
 	struct unm_list active;		/* in net_if.active, unless it is dead
