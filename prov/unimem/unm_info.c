@@ -315,7 +315,9 @@ static bool unm_match_domain(const struct fi_domain_attr *h)
 		 unm_check_most("domain auth_key_size", h->auth_key_size, 0));
 }
 
-static bool unm_match_hints(const struct fi_info *h)
+/* With FI_SOURCE, node and service name the local address, and the one of the
+ * hints is ignored (fi_getinfo(3)). */
+static bool unm_match_hints(const struct fi_info *h, uint64_t flags)
 {
 	if (h == NULL)
 		return true;
@@ -327,7 +329,8 @@ static bool unm_match_hints(const struct fi_info *h)
 		return unm_refuse("addr_format", FI_TYPE_ADDR_FORMAT,
 				  h->addr_format, UNM_ADDR_FORMAT);
 	return unm_match_caps(h) &&
-		unm_match_src(h->src_addr, h->src_addrlen) &&
+		((flags & FI_SOURCE) ||
+		 unm_match_src(h->src_addr, h->src_addrlen)) &&
 		unm_match_ep(h->ep_attr) &&
 		unm_match_tx(h->tx_attr) && unm_match_rx(h->rx_attr) &&
 		unm_match_domain(h->domain_attr);
@@ -454,8 +457,8 @@ static int unm_answer_src(struct fi_info *info, const char *node,
 	return unm_set_addr(&addr, NULL, &info->src_addr, &info->src_addrlen);
 }
 
-/* The peer's address of the answer: of node and service without FI_SOURCE, else
- * of the hints, else none. */
+/* The peer's address of the answer: of node and service without FI_SOURCE. If
+ * these are NULL or name the local address, that of the hints; else none. */
 static int unm_answer_dest(struct fi_info *info, const char *node,
 			   const char *service, uint64_t flags,
 			   const struct fi_info *h)
@@ -463,16 +466,18 @@ static int unm_answer_dest(struct fi_info *info, const char *node,
 	struct hal_addr addr = { .iface = 0 };
 	struct hal_host host;
 
-	if (!(flags & FI_SOURCE) &&
-	    unm_addr_parse(node, service, flags, &addr) != 0) {
-		unm_log_node(node, service, "unimem://board:interface, "
-			     "unimem://board or a host of the job and a number "
-			     "as service, of a peer");
-		return -FI_ENODATA;
-	}
-	if (!(flags & FI_SOURCE) && (node != NULL || addr.iface != 0))
+	if (!(flags & FI_SOURCE) && (node != NULL || service != NULL)) {
+		if (unm_addr_parse(node, service, flags, &addr) != 0) {
+			unm_log_node(node, service, "unimem://board:interface, "
+				     "unimem://board or a host of the job and "
+				     "a number as service, of a peer");
+			return -FI_ENODATA;
+		}
+		if (node == NULL && addr.iface == 0)
+			return 0;	/* service 0 names no peer */
 		return unm_set_addr(&addr, NULL, &info->dest_addr,
 				    &info->dest_addrlen);
+	}
 	if (h == NULL || h->dest_addr == NULL)
 		return 0;
 	if (!unm_addrlen_is("dest_addrlen", h->dest_addrlen))
@@ -492,7 +497,7 @@ int unm_getinfo(uint32_t version, const char *node, const char *service,
 	ret = unm_env_load();
 	if (ret != 0)
 		return -FI_ENODATA;
-	if (!unm_match_hints(hints))
+	if (!unm_match_hints(hints, flags))
 		return -FI_ENODATA;
 	offer = unm_info_offer();
 	if (offer == NULL)

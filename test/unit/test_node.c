@@ -207,6 +207,83 @@ static void test_host_and_number(void **state)
 	fi_freeinfo(info);
 }
 
+/* Hints with an address that is refused as source: it names one incarnation of
+ * an interface. len is its given length. */
+static struct fi_info *hints_of(bool src, size_t len)
+{
+	struct fi_info *h = fi_allocinfo();
+	struct hal_addr a;
+
+	assert_non_null(h);
+	a = named("unimem://3:9/00000000000000ab", NULL, 0);
+	if (src) {
+		h->src_addr = malloc(sizeof(a));
+		assert_non_null(h->src_addr);
+		memcpy(h->src_addr, &a, sizeof(a));
+		h->src_addrlen = len;
+	} else {
+		h->dest_addr = malloc(sizeof(a));
+		assert_non_null(h->dest_addr);
+		memcpy(h->dest_addr, &a, sizeof(a));
+		h->dest_addrlen = len;
+	}
+	return h;
+}
+
+/* With FI_SOURCE, node and service alone name the local address. */
+static void test_source_of_hints_ignored(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct fi_info *h = hints_of(true, i == 0 ?
+					     sizeof(struct hal_addr) : 3);
+		struct fi_info *info = NULL;
+
+		assert_int_equal(prov->getinfo(EP_VERSION, NULL, "7", 0, h,
+					       &info), -FI_ENODATA);
+		assert_int_equal(prov->getinfo(EP_VERSION, NULL, "7",
+					       FI_SOURCE, h, &info), 0);
+		assert_int_equal(((struct hal_addr *)info->src_addr)->iface,
+				 7);
+		assert_null(info->dest_addr);
+		fi_freeinfo(info);
+		fi_freeinfo(h);
+	}
+}
+
+/* The destination of the hints is returned if node and service are NULL or name
+ * the local address. */
+static void test_destination_of_hints_ignored(void **state)
+{
+	static const struct {
+		const char *service;
+		uint64_t flags;
+		unsigned iface;		/* of dest_addr; 0: no dest_addr */
+	} calls[] = {
+		{ NULL, 0, 9 }, { "7", FI_SOURCE, 9 }, { "0", FI_SOURCE, 9 },
+		{ "7", 0, 7 }, { "0", 0, 0 },
+	};
+	struct fi_info *h = hints_of(false, sizeof(struct hal_addr));
+	struct fi_info *info = NULL;
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		assert_int_equal(prov->getinfo(EP_VERSION, NULL,
+					       calls[i].service,
+					       calls[i].flags, h, &info), 0);
+		assert_int_equal(info->dest_addr == NULL, calls[i].iface == 0);
+		if (info->dest_addr != NULL)
+			assert_int_equal(((struct hal_addr *)info->dest_addr)->
+					 iface, calls[i].iface);
+		fi_freeinfo(info);
+	}
+	/* not even the length is checked of an ignored address */
+	h->dest_addrlen = 3;
+	assert_int_equal(prov->getinfo(EP_VERSION, NULL, "0", 0, h, &info), 0);
+	fi_freeinfo(info);
+	assert_int_equal(prov->getinfo(EP_VERSION, NULL, NULL, 0, h, &info),
+			 -FI_ENODATA);
+	fi_freeinfo(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +291,8 @@ int main(void)
 		cmocka_unit_test(test_node_and_service),
 		cmocka_unit_test(test_host_and_board),
 		cmocka_unit_test(test_host_and_number),
+		cmocka_unit_test(test_source_of_hints_ignored),
+		cmocka_unit_test(test_destination_of_hints_ignored),
 	};
 
 	prov = fi_prov_ini();
