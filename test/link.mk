@@ -91,6 +91,7 @@ test_unit_test_gsas_spin_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_test_gsas_work_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 test_unit_test_page_size_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise \
 	-Wl,--wrap=mmap -Wl,--wrap=sysconf
+test_unit_test_shortage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
 
 test_unit_test_safe_SOURCES = \
 	test/unit/safe.h \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_shortage.c - no memory for the receive space of a peer, and no memory or
- * descriptor to answer a peer: messages wait, until it is there or a bound is
- * reached.
+ * test_shortage.c - no memory for the receive space of a peer, for the object
+ * of a peer, and no memory or descriptor to answer a peer: messages wait, until
+ * it is there or a bound is reached.
  */
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
@@ -299,6 +299,92 @@ static void test_no_descriptor_or_busy_ends(void **state)
 	no_descriptor_for_long();
 }
 
+/* ---- No memory for the object of a peer --------------------------------- */
+
+static const struct hal_if *no_peers;	/* interface of the endpoint that gets
+					 * no memory for the object of a peer;
+					 * NULL: none */
+static bool until_death;		/* the endpoint gets memory once its
+					 * first peer is dead */
+static unsigned no_peer;		/* allocations that failed */
+
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	if (no_peers == NULL || size != sizeof(struct unm_peer) ||
+	    (until_death && no_peers->ninbound != 0 &&
+	     no_peers->inbound[0]->dead))
+		return __real_aligned_alloc(align, size);
+	no_peer++;
+	return NULL;
+}
+
+/* Poll an endpoint that gets no memory for the object of a peer. */
+static void poll_without_memory(struct ep *e)
+{
+	no_peers = ((struct unm_ep *)e->ep)->hif;
+	ep_poll(e);
+	no_peers = NULL;
+}
+
+/* a sends a message to b, which has posted a receive into in and has no memory
+ * for the object of a when a connects, and for some time after. */
+static struct ep_pair unknown_sender(char *in)
+{
+	const struct ep_want want = { .wait = FI_WAIT_FD };
+	struct ep_pair p = ep_pair(&want);
+	uint64_t end = ep_deadline();
+	ssize_t ret;
+
+	no_peer = 0;
+	until_death = false;
+	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
+	while ((ret = fi_inject(p.a->ep, "x", 1, p.ab)) == -FI_EAGAIN) {
+		ep_poll(p.a);
+		poll_without_memory(p.b);
+		ep_in_time(end, "a connection");
+	}
+	assert_int_equal(ret, 0);
+	for (int n = 0; n < 1000 || no_peer < 3; n++) {
+		poll_without_memory(p.b);
+		ep_in_time(end, "an object that is needed");
+	}
+	assert_int_equal(p.b->ncomp, 0);
+	return p;
+}
+
+static void test_peer_without_memory_is_heard_later(void **state)
+{
+	char in[1] = "";
+	struct ep_pair p = unknown_sender(in);
+	struct fid *fid = &p.b->cq->fid;
+
+	ep_received(p.b, in);
+	assert_int_equal(in[0], 'x');
+	/* no packet is left that would keep b from sleeping */
+	EP_UNTIL(fi_trywait(p.b->fabric, &fid, 1) == 0);
+}
+
+/* There is memory once the peer has ended. */
+static void test_peer_without_memory_is_heard_at_its_end(void **state)
+{
+	uint64_t end = ep_deadline();
+	char in[1] = "";
+	struct ep_pair p = unknown_sender(in);
+	struct ep_comp c;
+
+	ep_close(p.a);
+	until_death = true;
+	while (!ep_take(p.b, in, &c)) {
+		poll_without_memory(p.b);
+		ep_in_time(end, "the message of a peer that ended");
+	}
+	assert_int_equal(c.err, 0);
+	assert_int_equal(in[0], 'x');
+}
+
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_no_space_is_back_pressure),
 	EP_TEST_INSIDE(test_no_space_for_long_ends),
@@ -308,4 +394,6 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_no_descriptor_to_answer_is_back_pressure),
 	EP_TEST_INSIDE(test_no_descriptor_for_long_ends),
 	EP_TEST_INSIDE(test_no_descriptor_or_busy_ends),
+	EP_TEST_INSIDE(test_peer_without_memory_is_heard_later),
+	EP_TEST_INSIDE(test_peer_without_memory_is_heard_at_its_end),
 )

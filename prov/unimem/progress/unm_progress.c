@@ -411,6 +411,18 @@ int unm_progress_peer(struct unm_peer *peer)
 	return unm_progress_packets(peer, cell, head);
 }
 
+/* The object of a peer that connected while there was no memory for the object.
+ * NULL: there still is none. The packets of the peer stay in its ring. */
+static __attribute__((noinline))
+struct unm_peer *unm_peer_of_inbound(struct hal_peer *hp)
+{
+	struct unm_peer *peer = unm_peer_new(hp->hif->user, hp);
+
+	if (peer != NULL)
+		unm_peer_resolve(peer);
+	return peer;
+}
+
 /* Only the ring is read unless there is a packet: polling an idle peer costs
  * one load of its next slot. */
 static inline int unm_progress_hal_peer(struct hal_peer *hp)
@@ -423,7 +435,10 @@ static inline int unm_progress_hal_peer(struct hal_peer *hp)
 	if (cell == NULL)
 		return 0;
 	peer = hp->user;
-	if (peer == NULL || peer->failed)
+	if (__builtin_expect(peer == NULL, 0) &&
+	    (peer = unm_peer_of_inbound(hp)) == NULL)
+		return 0;
+	if (peer->failed)
 		return 0;
 	return unm_progress_packets(peer, cell, head);
 }
@@ -540,11 +555,13 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 {
 	struct unm_peer *peer = ev->peer->user;
 
-	if (peer == NULL && ev->type != HAL_EV_DEAD) {
-		peer = unm_peer_new(ep, ev->peer);
-		if (peer == NULL)	/* no memory: the peer's packets stay
-					 * in its ring */
-			return;
+	if (peer == NULL)
+		peer = unm_peer_of_inbound(ev->peer);
+	if (peer == NULL) {		/* unm_progress_hal_peer() tries again
+					 * while the peer lives */
+		if (ev->type == HAL_EV_DEAD)
+			hal_peer_free(ev->peer);
+		return;
 	}
 	switch (ev->type) {
 	case HAL_EV_INBOUND:
@@ -552,10 +569,6 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 		unm_peer_resolve(peer);
 		break;
 	case HAL_EV_DEAD:
-		if (peer == NULL) {
-			hal_peer_free(ev->peer);
-			break;
-		}
 		UNM_INFO(EP_CTRL, "peer interface %u:%u is gone: %s\n",
 			 ev->peer->addr.board, ev->peer->addr.iface,
 			 fi_strerror(-ev->status));
