@@ -183,6 +183,7 @@ UNIT_TESTS = \
 	test/unit/test_match \
 	test/unit/test_direct \
 	test/unit/test_dmable \
+	test/unit/test_due \
 	test/unit/test_edges \
 	test/unit/test_mem \
 	test/unit/test_mem_find \

@@ -114,6 +114,19 @@ static void unm_os_executed(struct unm_os_op *op, uint64_t *now)
 	op->how = UNM_WAY_NONE;
 }
 
+/* n bytes of the results of op are not due any more. A call that was refused
+ * because of them may succeed now: no packet that the peer releases announces
+ * that, because the peer released the requests before it sent the results. */
+static void unm_os_lower_due(struct unm_os_op *op, uint32_t n)
+{
+	struct unm_peer *peer = op->peer;
+
+	op->due_bytes -= n;
+	peer->due_bytes -= n;
+	if (n != 0 && peer->refused)
+		peer->retry = true;
+}
+
 void unm_os_release(struct unm_os_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
@@ -121,7 +134,7 @@ void unm_os_release(struct unm_os_op *op)
 	unm_list_remove(&op->link);
 	unm_list_remove(&op->unsent);
 	unm_os_goes(op, UNM_WAY_NONE, 0);
-	op->peer->due_bytes -= op->due_bytes;
+	unm_os_lower_due(op, op->due_bytes);
 	if (op->buf != NULL)
 		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
 	unm_pool_release(&ep->os_pool, op);
@@ -527,13 +540,9 @@ int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m)
 			     m->nbytes);
 		op->got += m->nbytes;
 	}
-	if (op->a.kind != UNM_GET) {
-		uint32_t n = m->nbytes < op->due_bytes ? m->nbytes :
-			op->due_bytes;
-
-		op->due_bytes -= n;
-		peer->due_bytes -= n;
-	}
+	if (op->a.kind != UNM_GET)
+		unm_os_lower_due(op, m->nbytes < op->due_bytes ? m->nbytes :
+				 op->due_bytes);
 	if (m->more)
 		return 0;
 	if (peer->due-- == UNM_DUE_MAX)
