@@ -96,7 +96,10 @@ bool gsas_hold_held(int fd, uint32_t uid, const uint64_t key[2])
 	struct flock lock = place(F_WRLCK, uid, key);
 	off_t at = lock.l_start;
 
-	if (fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
+	/* EINVAL: the kernel has no such locks, so no process holds a job */
+	if (fcntl(fd, F_OFD_GETLK, &lock) != 0)
+		return errno != EINVAL;
+	if (lock.l_type == F_UNLCK)
 		return false;
 	return lock.l_len == 1 || listed(fd, (uint64_t)at);
 }

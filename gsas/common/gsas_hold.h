@@ -24,7 +24,8 @@ int gsas_hold_open(void);
 int gsas_hold_take(int fd, uint32_t uid, const uint64_t key[2]);
 
 /* Does a process hold the job of user uid, by another descriptor than fd? While
- * a lock that is no hold covers the place: by any descriptor. */
+ * a lock that is no hold covers the place: by any descriptor. true as well if
+ * that cannot be known, for example because the kernel has no memory. */
 bool gsas_hold_held(int fd, uint32_t uid, const uint64_t key[2]);
 
 #endif /* GSAS_HOLD_H */

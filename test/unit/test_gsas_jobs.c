@@ -407,6 +407,19 @@ static void test_wide_locks_hold_no_job(void **state)
 	close(look);
 }
 
+/* If the kernel cannot check a lock, a process may hold the job. */
+static void test_unknown_is_held(void **state)
+{
+	const uint64_t key[2] = { getpid(), 5 };
+	int fd = gsas_hold_open();
+
+	unit_needs(fd != -ENOENT);	/* no /proc */
+	assert_true(fd >= 0);
+	assert_false(gsas_hold_held(fd, 7, key));
+	close(fd);
+	assert_true(gsas_hold_held(fd, 7, key));
+}
+
 /* A job and a group to which only a plan belongs. */
 static void test_a_plan_holds_its_owner(void **state)
 {
@@ -511,6 +524,7 @@ UNIT_MAIN(
 	cmocka_unit_test(test_held_is_no_orphan),
 	cmocka_unit_test(test_processes_hold_their_job),
 	cmocka_unit_test(test_wide_locks_hold_no_job),
+	cmocka_unit_test(test_unknown_is_held),
 	cmocka_unit_test(test_a_plan_holds_its_owner),
 	cmocka_unit_test(test_every_allocation_may_fail),
 )
