@@ -73,7 +73,8 @@ test_unit_test_gsas_lies_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_test_gsas_batch_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=gsas_get_start -Wl,--wrap=gsas_put_start \
 	-Wl,--wrap=gsas_update64_post
-test_unit_test_gsas_board_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+test_unit_test_gsas_board_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
+	-Wl,--wrap=hal_memory_left
 test_unit_test_gsas_budget_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=poll
 test_unit_test_gsas_jobs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
 	-Wl,--wrap=free -Wl,--wrap=mmap

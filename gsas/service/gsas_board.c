@@ -17,9 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "hal/hal_limit.h"
 #include "hal/hal_process.h"
 #include "service/gsas_board.h"
 #include "common/gsas_hold.h"
@@ -41,6 +43,9 @@
 					 * event */
 #define SLEEP_BLOCKED_MS 64		/* longest sleep while a client has no
 					 * credits */
+#define READ_MAX	(UINT64_C(8) << 20)	/* see may_read() */
+#define READ_PAGES	(2 * GSAS_BULK_MAX / 4096 + 2)	/* of one read: the
+					 * operands of a compare and swap */
 /* Limits of a user: half of the limits of the board; for mapped segments half
  * of the limit of the emulation. */
 #define USER_REGIONS	(1 << 21)
@@ -70,6 +75,9 @@ struct gsas_board {
 	bool changed;			/* the list blocked has changed */
 	bool again;			/* gsas_service_progress() is to be
 					 * called periodically */
+	uint32_t page;			/* bytes of a page of memory */
+	uint64_t unchecked;		/* bytes of clients' spaces read since
+					 * memory was checked, see may_read() */
 	int sleep_ms;			/* next sleep without a sure event */
 	int event_fd;			/* signaled by gsas_board_wake() */
 	int hold;			/* of gsas_hold_open(); < 0: none */
@@ -97,14 +105,49 @@ static bool in_space(const struct conn *conn, uint64_t off, uint64_t len)
 	return off <= max && len <= max - off;
 }
 
-static const void *conn_in(void *ctx, uint64_t off, uint64_t len)
+/* Are all pages of these bytes allocated? */
+static bool allocated(const uint8_t *at, uint64_t len, uint32_t page)
+{
+	uint64_t before = (uintptr_t)at % page;
+	uint64_t n = (before + len + page - 1) / page;
+	unsigned char there[READ_PAGES];
+
+	if (n > READ_PAGES || mincore((void *)(uintptr_t)(at - before),
+				      n * page, there) != 0)
+		return false;
+	for (uint64_t i = 0; i < n; i++)
+		if (!(there[i] & 1))
+			return false;
+	return true;
+}
+
+/*
+ * A client may name bytes of the space that it did not allocate, or whose pages
+ * it has returned to the system. The kernel allocates such a page when it is
+ * read, at the expense of this process, and kills this process if there is no
+ * memory. So check for each READ_MAX bytes that as much memory is left. Without
+ * it read only pages that are allocated.
+ */
+static bool may_read(struct gsas_board *board, const uint8_t *at, uint64_t len)
+{
+	board->unchecked += len + 2 * board->page;	/* with its pages */
+	if (__builtin_expect(board->unchecked <= READ_MAX, 1))
+		return true;
+	if (hal_memory_left(READ_MAX) < READ_MAX)
+		return allocated(at, len, board->page);
+	board->unchecked = 0;
+	return true;
+}
+
+static int conn_in(void *ctx, uint64_t off, uint64_t len, const void **at)
 {
 	struct conn *conn = ctx;
 
-	/* a peer announces its space before it names anything there */
+	/* some HALs have no space before the peer has announced it */
 	if (!in_space(conn, off, len) || conn->peer->rx.space == NULL)
-		return NULL;
-	return hal_space(conn->peer, (uint32_t)off);
+		return -FI_EINVAL;
+	*at = hal_space(conn->peer, (uint32_t)off);
+	return may_read(conn->board, *at, len) ? 0 : -FI_ENOMEM;
 }
 
 static int conn_room(void *ctx, uint64_t off, uint64_t len)
@@ -616,6 +659,7 @@ int gsas_board_open(const struct gsas_board_attr *attr,
 	unm_list_init(&b->blocked);
 	b->log = attr->log;
 	b->sleep_ms = 1;
+	b->page = (uint32_t)sysconf(_SC_PAGESIZE);
 	b->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->event_fd < 0) {
 		ret = -errno;

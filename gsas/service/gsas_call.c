@@ -35,18 +35,30 @@ enum gsas_error gsas_call_find(struct gsas_call *call)
 	return may_access(call->client, call->region) ? GSAS_OK : GSAS_E_ACCESS;
 }
 
+/* The error for a result of gsas_io.in() or gsas_io.room(). */
+static enum gsas_error space_error(int ret)
+{
+	if (ret == 0)
+		return GSAS_OK;
+	return ret == -FI_ENOMEM ? GSAS_E_MEMORY : GSAS_E_ARGUMENT;
+}
+
+enum gsas_error gsas_call_in(const struct gsas_call *call, uint64_t off,
+			     uint64_t len, const void **at)
+{
+	const struct gsas_client *client = call->client;
+
+	return space_error(client->service->attr.io.in(client->io_ctx, off, len,
+						       at));
+}
+
 enum gsas_error gsas_call_room(const struct gsas_call *call, uint64_t off,
 			       uint64_t len)
 {
-	switch (call->client->service->attr.io.room(call->client->io_ctx, off,
-						    len)) {
-	case 0:
-		return GSAS_OK;
-	case -FI_ENOMEM:
-		return GSAS_E_MEMORY;
-	default:
-		return GSAS_E_ARGUMENT;
-	}
+	const struct gsas_client *client = call->client;
+
+	return space_error(client->service->attr.io.room(client->io_ctx, off,
+							 len));
 }
 
 /* ---- Answers ------------------------------------------------------------- */

@@ -178,6 +178,10 @@ static inline enum gsas_error gsas_call_direct(const struct gsas_call *call,
 	       gsas_op_direct(type, call->address) ? GSAS_OK : GSAS_E_MAPPED;
 }
 
+/* *at: len bytes at off of the service's space, which the client stored. */
+enum gsas_error gsas_call_in(const struct gsas_call *call, uint64_t off,
+			     uint64_t len, const void **at);
+
 /* Check that len bytes of the answer fit at off in the client's space. */
 enum gsas_error gsas_call_room(const struct gsas_call *call, uint64_t off,
 			       uint64_t len);

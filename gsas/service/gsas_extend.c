@@ -159,8 +159,9 @@ struct atomic {
 static enum gsas_error atomic_decode(const struct gsas_call *call,
 				     struct atomic *a)
 {
-	const struct gsas_io *io = &call->client->service->attr.io;
 	uint64_t in = call->arg[1] & UINT32_MAX;
+	enum gsas_error error;
+	const void *operand;
 	bool compares;
 
 	a->op = call->arg[0] & 0xff;
@@ -178,10 +179,11 @@ static enum gsas_error atomic_decode(const struct gsas_call *call,
 	if (a->op == GSAS_OP_READ)
 		return GSAS_OK;
 	compares = a->form == GSAS_FORM_COMPARE;
-	a->operand = io->in(call->client->io_ctx, in,
-			    compares ? 2 * a->bytes : a->bytes);
-	if (a->operand == NULL)
-		return GSAS_E_ARGUMENT;
+	error = gsas_call_in(call, in, compares ? 2 * a->bytes : a->bytes,
+			     &operand);
+	if (error != GSAS_OK)
+		return error;
+	a->operand = operand;
 	if (compares)
 		a->compare = a->operand + a->bytes;
 	return GSAS_OK;
@@ -246,17 +248,14 @@ enum gsas_error gsas_serve_get(struct gsas_call *call)
 
 enum gsas_error gsas_serve_put(struct gsas_call *call)
 {
-	const struct gsas_client *client = call->client;
 	struct gsas_part part;
 	enum gsas_error error = bulk_part(call, &part);
 	const void *src;
 
+	if (error == GSAS_OK)
+		error = gsas_call_in(call, part.off, part.bytes, &src);
 	if (error != GSAS_OK)
 		return error;
-	src = client->service->attr.io.in(client->io_ctx, part.off,
-					  part.bytes);
-	if (src == NULL)
-		return GSAS_E_ARGUMENT;
 	/* on pages that are not mapped this thread is the only executor */
 	if (gsas_region_mapped(call->region))
 		gsas_copy_to_shared(call->memory + part.begin, src, part.bytes);

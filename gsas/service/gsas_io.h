@@ -28,9 +28,10 @@ struct gsas_answer {
 
 /* The connection to a client. ctx is the io_ctx of gsas_client_new(). */
 struct gsas_io {
-	/* The len bytes at off of the service's receive space, which the client
-	 * stored there; NULL: not in the space */
-	const void *(*in)(void *ctx, uint64_t off, uint64_t len);
+	/* *at: the len bytes at off of the service's receive space, which the
+	 * client stored there. 0; -FI_EINVAL: not in the space; -FI_ENOMEM: the
+	 * client did not allocate them, and this process has no memory to. */
+	int (*in)(void *ctx, uint64_t off, uint64_t len, const void **at);
 	/* May out() store len bytes at off of the client's receive space? It is
 	 * called before a request changes anything. 0; -FI_EINVAL: not in the
 	 * space; -FI_ENOMEM. */

@@ -72,11 +72,12 @@ static bool in_space(uint64_t off, uint64_t len)
 	return off <= FIXTURE_SPACE && len <= FIXTURE_SPACE - off;
 }
 
-static const void *io_in(void *ctx, uint64_t off, uint64_t len)
+static int io_in(void *ctx, uint64_t off, uint64_t len, const void **at)
 {
 	struct fixture_client *client = ctx;
 
-	return in_space(off, len) ? client->in + off : NULL;
+	*at = client->in + off;
+	return in_space(off, len) ? 0 : -FI_EINVAL;
 }
 
 static int io_room(void *ctx, uint64_t off, uint64_t len)

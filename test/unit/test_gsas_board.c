@@ -2,7 +2,8 @@
 /*
  * test_gsas_board.c - the atomic service on the HAL, used by bare interfaces
  * (lib/gsas_bare_client.h): every kind of request and answer, many clients,
- * clients that end in the middle, and a service without memory.
+ * clients that end in the middle, and a service without memory, also for what
+ * clients did not allocate.
  *
  * Clients that take no answers are in test_gsas_stall.c.
  */
@@ -365,6 +366,47 @@ static void test_no_memory(void **state)
 	bare_join(r);
 }
 
+static uint64_t g_left = UINT64_MAX;	/* most bytes of memory that are left */
+
+uint64_t __real_hal_memory_left(uint64_t enough);
+uint64_t __wrap_hal_memory_left(uint64_t enough);
+
+uint64_t __wrap_hal_memory_left(uint64_t enough)
+{
+	uint64_t left = __real_hal_memory_left(enough);
+
+	return left < g_left ? left : g_left;
+}
+
+/* A client names bytes of the space that it did not allocate. The service,
+ * which allocates them when it reads them, does so only while it has memory. A
+ * client that allocates its space is served nevertheless. */
+static void test_unallocated_space(void **state)
+{
+	static const uint8_t bytes[1024];
+	struct bare *good = &g_bare[0], *bad = &g_bare[1];
+	uint64_t at, end = g_hal->caps.space_bytes - 8;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	/* other HALs allocate the whole space, or receive into it */
+	unit_needs(getenv("FI_UNIMEM_HAL") == NULL);
+	bare_join(good);
+	bare_join(bad);
+	at = ask(good, GSAS_ALLOC, 0, 1, GSAS_MODE_WORLD);
+	bare_store(good, 0, bytes, sizeof(bytes));
+	g_left = 0;
+	for (int i = 0; i < 1000; i++)		/* more than 8 KiB each */
+		ask(good, GSAS_PUT, at, sizeof(bytes), 0);
+	REFUSED(MEMORY, bad, GSAS_PUT, at, 8, end);
+	REFUSED(MEMORY, bad, GSAS_PUT, at, 8, 0);
+	REFUSED(MEMORY, good, GSAS_PUT, at, 8, page - 4);
+	ask(good, GSAS_PUT, at, 8, page - 8);
+	ask(good, GSAS_PUT, at, sizeof(bytes), 0);
+	g_left = UINT64_MAX;
+	ask(bad, GSAS_PUT, at, 8, end);
+	ask(good, GSAS_FREE, 0, at, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +420,7 @@ int main(void)
 		TEST(test_threads),
 		TEST(test_service_ends),
 		TEST(test_no_memory),
+		TEST(test_unallocated_space),
 	};
 
 	return bare_begin() != 0 ? 99 : bare_end(unit_run(tests));
