@@ -116,7 +116,7 @@ static struct attempt message(struct fuzz_input *in, uint8_t flags,
 		}
 	}
 	if (flags & F_LEN)
-		l.len = 1 + fuzz_take(in, 1) % (sizeof(l.m) + sizeof(l.more));
+		l.len = fuzz_take(in, 1) % (sizeof(l.m) + sizeof(l.more) + 1);
 	if (flags & F_FDS)
 		other_fds(in, &l);
 	return l;

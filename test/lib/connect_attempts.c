@@ -149,12 +149,14 @@ int attempt_bind(int fd, const char *kind, const struct hal_addr *addr)
 {
 	struct sockaddr_un sun;
 	socklen_t len = emu_sock_name(&sun, kind, addr, 0);
+	time_t end = attempts_seconds() + ATTEMPTS_PATIENCE;
 	int ret;
 
 	/* A socket of an earlier attempt has the name until the victim has
 	 * received and closed its descriptor. */
 	while ((ret = bind(fd, (struct sockaddr *)&sun, len)) != 0 &&
-	       errno == EADDRINUSE && attempts.v != NULL)
+	       errno == EADDRINUSE && attempts.v != NULL &&
+	       attempts_seconds() <= end)
 		attempts_pump();
 	assert_int_equal(ret, 0);
 	return fd;

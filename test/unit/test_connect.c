@@ -26,6 +26,7 @@ static void flaw_bytes(struct attempt *l) { l->m.head.bytes--; }
 static void flaw_short(struct attempt *l) { l->m.head.bytes = l->len -= 8; }
 static void flaw_long(struct attempt *l) { l->m.head.bytes = l->len += 8; }
 static void flaw_head(struct attempt *l) { l->len = 7; }
+static void flaw_empty(struct attempt *l) { l->len = 0; }
 static void flaw_depth(struct attempt *l) { l->m.hello.geo.depth *= 2; }
 static void flaw_space(struct attempt *l) { l->m.hello.geo.space_off += 64; }
 static void flaw_to(struct attempt *l) { l->m.hello.to.iface++; }
@@ -131,12 +132,12 @@ static const struct flaw {
 	void (*make)(struct attempt *l);
 } flaws[] = {
 	FLAW(magic), FLAW(version), FLAW(type), FLAW(bytes), FLAW(short),
-	FLAW(long), FLAW(head), FLAW(depth), FLAW(space), FLAW(to),
-	FLAW(stale), FLAW(zero), FLAW(iface), FLAW(board), FLAW(format),
-	FLAW(user), FLAW(other), FLAW(any), FLAW(no_fds), FLAW(no_proof),
-	FLAW(more_fds), FLAW(victim), FLAW(pidfd_pipe), FLAW(pidfd_file),
-	FLAW(pidfd_parent), FLAW(link_pipe), FLAW(link_file),
-	FLAW(link_pidfd), FLAW(link_size), FLAW(link_sealed),
+	FLAW(long), FLAW(head), FLAW(empty), FLAW(depth), FLAW(space),
+	FLAW(to), FLAW(stale), FLAW(zero), FLAW(iface), FLAW(board),
+	FLAW(format), FLAW(user), FLAW(other), FLAW(any), FLAW(no_fds),
+	FLAW(no_proof), FLAW(more_fds), FLAW(victim), FLAW(pidfd_pipe),
+	FLAW(pidfd_file), FLAW(pidfd_parent), FLAW(link_pipe),
+	FLAW(link_file), FLAW(link_pidfd), FLAW(link_size), FLAW(link_sealed),
 	FLAW(proof_pipe), FLAW(proof_noname), FLAW(proof_single),
 	FLAW(proof_stale),
 };
@@ -190,6 +191,25 @@ static void test_one_flaw_each(void **state)
 		assert_int_equal(attempts.inbound, i + 1);
 		attempts_exchange();
 	}
+	attempts_closed();
+}
+
+/* A peer sends a message without data, but with descriptors: the peer is
+ * disconnected. */
+static void test_empty_message_of_a_peer(void **state)
+{
+	struct hal_addr from = attempt_addr(1);
+	struct attempt l = attempt_hello_victim(&from);
+	int conn = attempt_begin(&l);
+	union emu_msg m;
+
+	assert_int_equal(attempt_answer(conn, &m), 0);
+	l = (struct attempt){ .len = 0 };
+	for (int i = 0; i < 3; i++)
+		attempt_put_fd(&l, i, attempt_pipe());
+	attempt_send(conn, &l);
+	ATTEMPTS_UNTIL(attempts.dead == 1);
+	close(conn);
 	attempts_closed();
 }
 
@@ -449,9 +469,9 @@ static void flaw_status(struct attempt *l) { l->m.head.status = 5; }
 
 static const struct flaw answers[] = {
 	FLAW(magic), FLAW(version), FLAW(type), FLAW(bytes), FLAW(short),
-	FLAW(long), FLAW(head), FLAW(iface), FLAW(any), FLAW(from),
-	FLAW(is_hello), FLAW(status), FLAW(no_fds), FLAW(pidfd_pipe),
-	FLAW(pidfd_parent), FLAW(link_pipe),
+	FLAW(long), FLAW(head), FLAW(empty), FLAW(iface), FLAW(any),
+	FLAW(from), FLAW(is_hello), FLAW(status), FLAW(no_fds),
+	FLAW(pidfd_pipe), FLAW(pidfd_parent), FLAW(link_pipe),
 };
 
 static void test_bad_answers(void **state)
@@ -534,6 +554,7 @@ static void test_other_version_answers(void **state)
 
 UNIT_MAIN(
 	ATTEMPTS_TEST(test_one_flaw_each),
+	ATTEMPTS_TEST(test_empty_message_of_a_peer),
 	ATTEMPTS_TEST(test_later_form_of_the_name),
 	ATTEMPTS_TEST(test_a_proof_cannot_be_handed_on),
 	ATTEMPTS_TEST(test_names_of_other_networks),

@@ -63,7 +63,8 @@ static void fds_collect(struct msghdr *mh, struct emu_fds *fds)
 	fds->lost = (mh->msg_flags & MSG_CTRUNC) && fds->n < EMU_FDS_MAX;
 }
 
-/* Receive one message with its descriptors, which the caller closes. Returns as
+/* Receive one message with its descriptors, which the caller closes; there are
+ * none if this fails. A message without data may have descriptors. Returns as
  * recvmsg(); SSIZE_MAX: the message is too long. */
 static ssize_t conn_recv(struct emu_conn *conn, union emu_msg *msg,
 			 struct emu_fds *fds, int flags)
@@ -81,8 +82,9 @@ static ssize_t conn_recv(struct emu_conn *conn, union emu_msg *msg,
 
 	memset(msg, 0, sizeof(*msg));
 	n = recvmsg(conn->src.fd, &mh, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n > 0)
-		fds_collect(&mh, fds);
+	if (n < 0)
+		mh.msg_controllen = 0;	/* recvmsg() has left it as it was */
+	fds_collect(&mh, fds);
 	return n > 0 && (mh.msg_flags & MSG_TRUNC) ? SSIZE_MAX : n;
 }
 
@@ -131,9 +133,8 @@ static bool conn_hold(struct emu_conn *conn)
 	if (n != (ssize_t)sizeof(m.hello) || !hello_hold(conn, &m.hello))
 		return false;
 	n = conn_recv(conn, &m, &fds, MSG_PEEK);
-	if (n <= 0)
-		return false;
-	good = emu_hello_check(conn, &m.hello, (size_t)n, &fds) == 0;
+	good = n > 0 &&
+	       emu_hello_check(conn, &m.hello, (size_t)n, &fds) == 0;
 	fds_close(&fds);
 	if (!good)
 		return false;
@@ -178,10 +179,12 @@ static int conn_read(struct emu_conn *conn)
 		/* ECONNRESET is reported once, before the queued messages */
 		return errno == EINTR || errno == ECONNRESET ? 1 :
 		       -FI_ECONNRESET;
-	if (n == 0)
-		return -FI_ECONNRESET;
-	ret = n == SSIZE_MAX ? -FI_EIO :
-	      emu_take_message(conn, &msg, (size_t)n, &fds);
+	if (n == 0)		/* the end, or a message without data */
+		ret = -FI_ECONNRESET;
+	else if (n == SSIZE_MAX)
+		ret = -FI_EIO;
+	else
+		ret = emu_take_message(conn, &msg, (size_t)n, &fds);
 	fds_close(&fds);
 	return ret != 0 ? ret : 1;
 }
