@@ -112,6 +112,7 @@ UNIT_TESTS = \
 	test/unit/test_bounce \
 	test/unit/test_cache \
 	test/unit/test_cancel \
+	test/unit/test_closed \
 	test/unit/test_cntr \
 	test/unit/test_complete \
 	test/unit/test_connect \
@@ -443,6 +444,7 @@ TSAN_TESTS = \
 	test/unit/test_mr \
 	test/unit/test_asleep \
 	test/unit/test_auto \
+	test/unit/test_closed \
 	test/unit/test_cntr \
 	test/unit/test_gsas_client \
 	test/unit/test_gsas_life \

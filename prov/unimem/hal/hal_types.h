@@ -179,8 +179,6 @@ struct hal_sleep {
 	_Atomic uint32_t tx_asleep;	/* not 0: the sender sleeps until
 					 * a packet is released or a word
 					 * stored back */
-	_Atomic uint32_t tx_closed;	/* the sender has freed this peer: its
-					 * memory may hold other data now */
 } __attribute__((aligned(HAL_LINE)));
 
 /* Outbound half of a peer; the fields of every send first. */

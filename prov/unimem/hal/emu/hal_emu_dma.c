@@ -538,16 +538,21 @@ int emu_dma_post(struct hal_if *hif, const struct hal_dma *d, uint64_t token)
 	return 0;
 }
 
-/* Has the peer kept its interface open during the transfer? If not, its
- * application may have written to the memory while it was read. */
+/*
+ * Has the peer kept its interface open during the transfer? If not, its
+ * application may have written to the memory while it was read.
+ *
+ * A load of the word could be executed before the loads of the data. Adding 0
+ * releases them instead: an exchange in emu_peer_free() that comes later
+ * acquires the sum, so that the data were read before the application writes.
+ */
 static bool dma_valid(const struct hal_dma *d)
 {
-	const struct hal_sleep *sleep = d->peer->rx.sleep;
+	const struct hal_map *link = emu_peer(d->peer)->rx_map;
 
-	/* pairs with the exchange in emu_peer_free() */
-	return sleep == NULL ||
-		atomic_load_explicit(&sleep->tx_closed,
-				     memory_order_acquire) == 0;
+	return link == NULL ||
+		atomic_fetch_add_explicit(emu_link_closed(link), 0,
+					  memory_order_release) == 0;
 }
 
 /* One turn of a transfer. Returns the bytes moved. */

@@ -5,6 +5,7 @@
  * Offsets in a link, in bytes:
  *   0               struct hal_back, stored by the receiver
  *   256             struct hal_sleep, see hal_types.h for the writers
+ *   320             emu_link_closed()
  *   4096            struct hal_cell[depth], stored by the sender
  *   8192            under the timing model: struct emu_stamps, stored by the
  *                   receiver
@@ -179,12 +180,12 @@ void emu_peer_free(struct hal_peer *hp)
 
 	if (emu_if(hp->hif)->pid != getpid())
 		return;		/* a forked child: emu_if_close() frees it */
-	if (hp->tx.sleep != NULL)
+	if (peer->tx_map != NULL)
 		/* The application may write to its buffers after this, while
-		 * the peer still reads them; pairs with the acquire in
+		 * the peer still reads them; pairs with the release in
 		 * dma_valid(). */
-		atomic_exchange_explicit(&hp->tx.sleep->tx_closed, 1,
-					 memory_order_seq_cst);
+		atomic_exchange_explicit(emu_link_closed(peer->tx_map), 1,
+					 memory_order_acquire);
 	for (int i = 0; i < 2; i++) {
 		if (conns[i] == NULL)
 			continue;

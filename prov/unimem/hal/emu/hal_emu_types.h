@@ -321,6 +321,16 @@ static inline struct emu_peer *emu_peer(struct hal_peer *peer)
 	return (struct emu_peer *)peer;
 }
 
+#define EMU_LINK_CLOSED_OFF	320	/* bytes; a line that no send reads */
+
+/* The word of a link that is 1 once its sender has freed the peer: what this
+ * process reads of the sender's memory may be other data. */
+static inline _Atomic uint32_t *emu_link_closed(const struct hal_map *link)
+{
+	return (_Atomic uint32_t *)((uint8_t *)link->addr +
+				    EMU_LINK_CLOSED_OFF);
+}
+
 /* Was this line logged before? Notes that it is logged now. The caller logs
  * repetitions at a lower level, or not at all. */
 static inline bool emu_said(struct emu_if *eif, enum emu_said what)

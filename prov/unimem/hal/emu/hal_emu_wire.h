@@ -13,7 +13,7 @@
 #include "hal/hal_types.h"
 
 #define EMU_MAGIC	UINT32_C(0x6d696e55)	/* "Unim" */
-#define EMU_WIRE	4		/* raise when a layout changes */
+#define EMU_WIRE	5		/* raise when a layout changes */
 #define EMU_FDS_MAX	3		/* descriptors of a message, at most */
 #define EMU_REQS_MAX	16		/* requests without answer, each way */
 
