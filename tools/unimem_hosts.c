@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -200,6 +201,19 @@ static bool start(struct host *host, const char *rsh, const char *command)
 	return false;
 }
 
+/* Raise the soft limit of descriptors, as far as the hard one allows: each host
+ * needs two, and poll(2) refuses more entries than the soft limit. */
+static void allow_descriptors(size_t hosts)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return;
+	files.rlim_cur = files.rlim_max - files.rlim_cur < 2 * hosts ?
+		files.rlim_max : files.rlim_cur + 2 * hosts;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* Take what has come from a host. Returns whether there may be more now. */
 static bool take(struct host *host)
 {
@@ -241,19 +255,38 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Fill fds with the output and the process of each host, in this order. Returns
- * the number of hosts that have not ended. */
+/* Fill fds with the output and the process of each host that has not ended, in
+ * this order. Returns the number of these hosts. */
 static size_t watched(const struct hosts *h, struct pollfd *fds)
 {
 	size_t live = 0;
 
 	for (size_t i = 0; i < h->count; i++) {
-		fds[2 * i].fd = h->at[i].fd;		/* -1 is left out */
-		fds[2 * i + 1].fd = h->at[i].pidfd;
-		fds[2 * i].events = fds[2 * i + 1].events = POLLIN;
-		live += h->at[i].pid > 0;
+		if (h->at[i].pid == 0)
+			continue;
+		fds[2 * live].fd = h->at[i].fd;		/* -1 is left out */
+		fds[2 * live + 1].fd = h->at[i].pidfd;
+		fds[2 * live].events = fds[2 * live + 1].events = POLLIN;
+		live++;
 	}
 	return live;
+}
+
+/* fds: as watched() has filled them and poll(2) has returned them. */
+static void take_all(struct hosts *h, const struct pollfd *fds)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		if (h->at[i].pid == 0)
+			continue;
+		if (fds[0].revents != 0)
+			take(&h->at[i]);
+		if (fds[1].revents != 0) {
+			while (take(&h->at[i]))
+				;
+			end(&h->at[i]);
+		}
+		fds += 2;
+	}
 }
 
 /* Collect all answers, for so many seconds. */
@@ -267,17 +300,12 @@ static void collect(struct hosts *h, struct pollfd *fds, double limit)
 		now = now_ns();
 		if (live == 0 || now >= until)
 			break;
-		if (poll(fds, 2 * h->count,
-			 (int)((until - now) / 1000000) + 1) < 0)
-			continue;
-		for (size_t i = 0; i < h->count; i++) {
-			if (fds[2 * i].revents != 0)
-				take(&h->at[i]);
-			if (fds[2 * i + 1].revents == 0)
-				continue;
-			while (take(&h->at[i]))
-				;
-			end(&h->at[i]);
+		if (poll(fds, 2 * live,
+			 (int)((until - now) / 1000000) + 1) >= 0) {
+			take_all(h, fds);
+		} else if (errno != EINTR) {
+			perror("unimem_info: --all-hosts: poll");
+			break;
 		}
 	}
 	for (size_t i = 0; i < h->count; i++) {
@@ -405,6 +433,7 @@ int hosts_show(const struct hosts_conf *conf)
 	fds = calloc(2 * h.count, sizeof(*fds));
 	if (fds == NULL)
 		goto out;
+	allow_descriptors(h.count);
 	for (size_t i = 0; i < h.count; i++)
 		if (!start(&h.at[i], conf->rsh != NULL ? conf->rsh : SSH,
 			   command)) {

@@ -58,6 +58,14 @@ fi
 # said TEXT WHAT : --all-hosts has said that
 said() { echo "$says" | grep -q "$1" || bad "--all-hosts: $2: $says"; }
 
+# forty OPTION : the answers of 40 hosts with a limit of 64 descriptors
+forty()
+{
+	# shellcheck disable=SC3045 # Linux's shells have the limit
+	ulimit "$1" 64
+	info --all-hosts="$(seq -s, 40)" --rsh "sh -c 'echo \"yes \$0\"'" 2>&1
+}
+
 # Every host of a list, where a command that stays on this host is in place of
 # ssh. The program starts itself there by its path: not under an emulator.
 hosts()
@@ -82,6 +90,15 @@ hosts()
 		"sh -c 'exec >/dev/null 2>&1; exec sleep 100'") &&
 		bad "--all-hosts: no answer, and all is well"
 	said "^here  no answer in 1 s" "a silent one is waited for"
+	# more hosts than descriptors: first the limit can be raised, then not
+	says=$(forty -Sn) || bad "--all-hosts: not all of 40 answered: $says"
+	[ "$(echo "$says" | grep -c "yes")" -eq 40 ] ||
+		bad "--all-hosts: no 40 answers: $says"
+	says=$(forty -n) && bad "--all-hosts: 40 hosts, 64 descriptors: $says"
+	said "^1  *yes 1$" "few descriptors, and no host has answered"
+	said "^unimem_info: 40: Too many open files" "an answer without a pipe"
+	! echo "$says" | grep -q 'no answer in' ||
+		bad "--all-hosts: too few descriptors, and hosts late: $says"
 	printf 'here boards=4 # a host\n' >"$hold.$$"
 	says=$(cd "${hold%/*}" && FI_UNIMEM_NET_HOSTS=${hold##*/}.$$ \
 		info --all-hosts --rsh 'echo') || bad "no file of hosts: $says"
