@@ -11,9 +11,10 @@
  * without this library. The child also loses the arena: it gets large blocks
  * from the next allocator.
  *
- * If the machine has too little memory for the copies, or no descriptor is free
- * for the pipe by which the parent waits, the child's blocks are inaccessible.
- * A child that runs another program does not notice it.
+ * If the machine has too little memory for the copies, the process has as many
+ * mappings as the system allows, or no descriptor is free for the pipe by which
+ * the parent waits, the child's blocks are inaccessible. A child that runs
+ * another program does not notice it.
  *
  * A signal handler may fork while its thread is in the middle of malloc(), or
  * of a fork. The child then has no access to the blocks either.
@@ -178,35 +179,51 @@ static bool copy_block(uintptr_t at, size_t bytes, bool by_fd)
 		      (void *)at) != MAP_FAILED;
 }
 
-/* Replace all of the arena: blocks by copies, the rest by nothing. False: a
- * block could not be copied. */
+/* Replace all of the arena by nothing. It is unmapped first, because mmap(2)
+ * fails while there are more mappings than the system allows, and munmap(2) of
+ * whole mappings does not. A child that would keep the parent's memory ends. */
+static void hide_all(void)
+{
+	static const char ends[] = "libunimem-malloc: a forked process cannot "
+		"give up its parent's memory, and ends\n";
+
+	if (munmap((void *)g_arena.base, g_arena.size) == 0 &&
+	    make_private(g_arena.base, g_arena.size, PROT_NONE))
+		return;
+	if (write(STDERR_FILENO, ends, sizeof(ends) - 1) < 0)
+		_exit(127);
+	_exit(127);
+}
+
+/* Replace all of the arena: blocks by copies, the rest by nothing. False: the
+ * child has no access to any block, because one could not be copied. */
 static bool replace(bool copies)
 {
 	uintptr_t end = g_arena.base, at;
-	bool by_fd = arena_fd_valid(), all = t_nested == 0;
+	bool by_fd = arena_fd_valid(), good = t_nested == 0;
 	size_t bytes;
 
-	for (at = all ? arena_next(0, &bytes) : 0; at != 0;
+	for (at = good ? arena_next(0, &bytes) : 0; at != 0 && good;
 	     at = arena_next(end, &bytes)) {
-		make_private(end, at - end, PROT_NONE);
+		good = copies && make_private(end, at - end, PROT_NONE) &&
+			copy_block(at, bytes, by_fd);
 		end = at + bytes;
-		if (copies && copy_block(at, bytes, by_fd))
-			continue;
-		make_private(at, bytes, PROT_NONE);
-		all = false;
 	}
-	make_private(end, g_arena.base + g_arena.size - end, PROT_NONE);
+	good = good && make_private(end, g_arena.base + g_arena.size - end,
+				    PROT_NONE);
+	if (!good)
+		hide_all();
 	if (by_fd)
 		close(g_arena.fd);
 	g_arena.fd = -1;
-	return all;
+	return good;
 }
 
 static void child(void)
 {
-	static const char lost[] = "libunimem-malloc: too little memory to "
-		"copy the heap's large blocks for a forked process: it has no "
-		"access to them\n";
+	static const char lost[] = "libunimem-malloc: memory, descriptors or "
+		"mappings are too few to copy the heap's large blocks for a "
+		"forked process: it has no access to them\n";
 	int saved = errno;
 
 	if (g_arena.size != 0 && !g_arena.forked) {

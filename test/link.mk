@@ -48,9 +48,11 @@ test_multi_test_rdma_proc_LDFLAGS = $(UNWRAPPED)
 test_unit_test_malloc_short_SOURCES = malloc/malloc_arena.c \
 	malloc/malloc_arena.h malloc/malloc_make.c test/unit/test_malloc_short.c
 test_unit_test_malloc_short_CPPFLAGS = $(AM_CPPFLAGS) -I$(MALLOC)
-# its malloc() is that of the preload, and no call of it may be left out
+# their malloc() is that of the preload, and no call of it may be left out
 test_multi_test_malloc_CFLAGS = $(AM_CFLAGS) -fno-builtin
 test_multi_test_malloc_LDADD = libunimem-malloc.la $(CMOCKA_LIBS)
+test_multi_test_malloc_fork_CFLAGS = $(AM_CFLAGS) -fno-builtin
+test_multi_test_malloc_fork_LDADD = libunimem-malloc.la $(CMOCKA_LIBS)
 
 test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)

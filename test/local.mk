@@ -322,6 +322,7 @@ PROC_TESTS = \
 # own, or do what others do, only longer
 PLAIN_TESTS = \
 	test/multi/test_malloc \
+	test/multi/test_malloc_fork \
 	test/unit/test_dev_nomem \
 	test/unit/test_nomem \
 	test/unit/test_quiet
