@@ -25,6 +25,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -59,11 +60,27 @@ static bool copies_affordable(void)
 	return hal_memory_left(need) >= need;
 }
 
+/* Parent and child would run on the same stack until the child has copied it,
+ * and overwrite each other's frames: end the program before that. */
+static void refuse_shared_stack(void)
+{
+	static const char bad[] = "libunimem-malloc: fork() by a thread whose "
+		"stack is a large heap block: allocate such stacks by mmap(), "
+		"or raise UNIMEM_MALLOC_MIN\n";
+
+	if (g_arena.forked || !arena_has(__builtin_frame_address(0)))
+		return;
+	if (write(STDERR_FILENO, bad, sizeof(bad) - 1) < 0)
+		abort();
+	abort();
+}
+
 static void prepare(void)
 {
 	struct arena_call call;
 	size_t bytes;
 
+	refuse_shared_stack();
 	if (g_arena_inside) {
 		t_nested++;
 		return;

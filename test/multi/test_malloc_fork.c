@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_malloc_fork.c - libunimem-malloc.so in a child for which the kernel has
- * no mappings left: the child has its own copies of the large blocks, or no
- * access to them, and never the memory of its parent. test_malloc.c has the
- * other tests of fork(2).
+ * test_malloc_fork.c - forks that libunimem-malloc.so cannot make as usual.
+ * test_malloc.c has the other tests of fork(2).
+ *
+ * If the kernel has no mappings left for the child, the child has its own
+ * copies of the large blocks, or no access to them, and never the memory of its
+ * parent. A thread whose stack is a large block does not fork at all.
  *
  * The program's mmap(2) is the one that the library calls.
  */
+#include <spawn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "lib/unit.h"
@@ -23,6 +27,11 @@ static uint8_t *g_block[BLOCKS];
 static bool g_limited;			/* mmap() with MAP_FIXED fails */
 static int g_left;			/* calls of it that succeed before */
 static bool g_none;			/* it fails at free addresses, too */
+
+static bool in_arena(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)g_mem.addr < g_mem.bytes;
+}
 
 static bool arena_mapped(void)
 {
@@ -52,6 +61,8 @@ static bool filled(const uint8_t *block, int with)
 	return true;
 }
 
+/* ---- Too many mappings ------------------------------------------------- */
+
 /* Blocks with free memory between them. */
 static void make_blocks(void)
 {
@@ -60,8 +71,7 @@ static void make_blocks(void)
 	for (int i = 0; i < BLOCKS; i++) {
 		g_block[i] = malloc(BYTES);
 		between[i] = malloc(BYTES);
-		assert_true((uintptr_t)g_block[i] - (uintptr_t)g_mem.addr <
-			    g_mem.bytes);
+		assert_true(in_arena(g_block[i]));
 		memset(g_block[i], i + 1, BYTES);
 	}
 	for (int i = 0; i < BLOCKS; i++)
@@ -168,20 +178,95 @@ static void test_kernel_refuses(void **state)
 	free_blocks();
 }
 
-int main(void)
+/* ---- A stack in a large block ------------------------------------------ */
+
+extern char **environ;
+
+/* posix_spawn() works, because it calls no handlers of forks; fork() aborts. */
+static void *on_stack(void *arg)
+{
+	char name[] = "true", *argv[] = { name, NULL };
+	pid_t pid;
+
+	if (in_arena(&pid) != *(bool *)arg)
+		_exit(2);
+	if (posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) != 0 ||
+	    unit_exit_code(pid) != 0)
+		_exit(3);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0 || unit_exit_code(pid) != 0)
+		_exit(4);
+	return NULL;
+}
+
+/* A thread that forks; its stack has so many bytes. Returns an exit code. */
+static int stack_main(size_t bytes)
+{
+	const struct rlimit none = { 0, 0 };
+	pthread_attr_t attr;
+	pthread_t thread;
+	void *stack;
+	bool block;
+
+	setrlimit(RLIMIT_CORE, &none);
+	if (posix_memalign(&stack, 4096, bytes) != 0)
+		return 5;
+	block = in_arena(stack);
+	pthread_attr_init(&attr);
+	if (pthread_attr_setstack(&attr, stack, bytes) != 0 ||
+	    pthread_create(&thread, &attr, on_stack, &block) != 0 ||
+	    pthread_join(thread, NULL) != 0)
+		return 6;
+	return 0;
+}
+
+/* Run the program again, with a thread on a stack of so many bytes. text: what
+ * it writes to standard error. Returns the exit code. */
+static int stack_of(const char *bytes, char text[500])
+{
+	struct unit_capture cap = unit_capture_begin();
+	pid_t pid = unit_fork();
+	int code;
+
+	if (pid == 0) {
+		signal(SIGABRT, SIG_DFL);
+		execl("/proc/self/exe", "test_malloc_fork", bytes, NULL);
+		_exit(9);
+	}
+	code = unit_exit_code(pid);
+	unit_capture_end(&cap, text, 500);
+	return code;
+}
+
+static void test_stack(void **state)
+{
+	char text[500];
+
+	assert_int_equal(stack_of("2097152", text), 128 + SIGABRT);
+	assert_non_null(strstr(text, "stack"));
+	assert_int_equal(unit_lines(text), 1);
+	assert_int_equal(stack_of("524288", text), 0);
+	assert_string_equal(text, "");
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_few_mappings),
 		cmocka_unit_test(test_no_mapping),
 		cmocka_unit_test(test_kernel_refuses),
+		cmocka_unit_test(test_stack),
 	};
 	void *probe = malloc(300 << 20);
 
-	if (unimem_malloc_arena(&g_mem) != 0 ||
-	    (uintptr_t)probe - (uintptr_t)g_mem.addr >= g_mem.bytes) {
+	if (unimem_malloc_arena(&g_mem) != 0 || !in_arena(probe)) {
 		printf("SKIP: limits of memory, or too little of it is free\n");
 		return 77;
 	}
 	free(probe);
+	if (argc == 2)
+		return stack_main((size_t)atol(argv[1]));
 	return unit_run(tests);
 }
