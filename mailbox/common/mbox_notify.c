@@ -8,8 +8,10 @@
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -50,21 +52,6 @@ static int process_open(pid_t pid)
 		return -ESRCH;
 	fd = syscall(SYS_pidfd_open, pid, 0);
 	return fd < 0 ? -errno : (int)fd;
-}
-
-/* A copy of descriptor number fd of a process, or a negative errno. */
-static int process_fd(pid_t pid, int fd)
-{
-	int process = process_open(pid);
-	long ret;
-
-	if (process < 0)
-		return process;
-	ret = syscall(SYS_pidfd_getfd, process, fd, 0);
-	if (ret < 0)
-		ret = errno == ENOSYS ? -EPERM : -errno;
-	close(process);
-	return (int)ret;
 }
 
 /*
@@ -115,15 +102,68 @@ static int aio_ready(void)
 	return -EOPNOTSUPP;
 }
 
-/* The daemon does not signal another file. */
-static bool is_event_fd(int fd)
+/* Is a descriptor an event fd? The daemon does not signal another file.
+ * process: a number, or "self". 0; -EINVAL: it is another file; -EBADF;
+ * -EPERM. */
+static int check_event_fd(const char *process, int fd)
 {
 	static const char is[] = "anon_inode:[eventfd]";
-	char path[40], target[sizeof(is)];
+	char path[60], target[sizeof(is)];
+	ssize_t len;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return readlink(path, target, sizeof(target)) == sizeof(is) - 1 &&
-	       memcmp(target, is, sizeof(is) - 1) == 0;
+	snprintf(path, sizeof(path), "/proc/%s/fd/%d", process, fd);
+	len = readlink(path, target, sizeof(target));
+	if (len < 0)
+		return errno == ENOENT ? -EBADF : errno == EACCES ? -EPERM :
+		       -errno;
+	return len == sizeof(is) - 1 && memcmp(target, is, sizeof(is) - 1) == 0
+		? 0 : -EINVAL;
+}
+
+static void *close_main(void *arg)
+{
+	close((int)(intptr_t)arg);
+	return NULL;
+}
+
+/* Close a file of another process in a thread, because close(2) of some files
+ * waits: for a FUSE server, or for a peer (SO_LINGER). If there can be no
+ * thread, the descriptor stays open. */
+static void close_apart(int fd)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, close_main,
+			   (void *)(intptr_t)fd) == 0)
+		pthread_detach(thread);
+}
+
+/* A copy of an event fd of a process, or a negative errno. Other files are not
+ * copied, unless the process exchanges the file behind the descriptor between
+ * the check and the copy. */
+static int copy_event_fd(pid_t pid, int fd)
+{
+	int process = process_open(pid), copy, ret;
+	char number[16];
+
+	if (process < 0)
+		return process;
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	ret = check_event_fd(number, fd);
+	if (ret != 0)
+		goto close_process;
+	copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+	if (copy < 0) {
+		ret = errno == ENOSYS ? -EPERM : -errno;
+	} else if (check_event_fd("self", copy) != 0) {
+		close_apart(copy);
+		ret = -EINVAL;
+	} else {
+		ret = copy;
+	}
+close_process:
+	close(process);
+	return ret;
 }
 
 static int set_event_fd(struct mbox_notify *notify, int val, pid_t pid,
@@ -133,17 +173,19 @@ static int set_event_fd(struct mbox_notify *notify, int val, pid_t pid,
 
 	if (ret != 0)
 		return ret;
-	if (event_fd >= 0) {
+	if (event_fd < 0) {
+		fd = copy_event_fd(pid, val);
+		if (fd < 0)
+			return fd;
+	} else {
+		if (check_event_fd("self", event_fd) != 0)
+			return -EINVAL;
 		fd = dup(event_fd);
 		if (fd < 0)
 			return -errno;
-	} else {
-		fd = process_fd(pid, val);
-		if (fd < 0)
-			return fd;
 	}
 	/* <unimem/mailbox.h> promises the error for one that blocks */
-	if (!is_event_fd(fd) || !(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
+	if (!(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
 		close(fd);
 		return -EINVAL;
 	}

@@ -5,10 +5,12 @@
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "lib/cuse_fixture.h"
@@ -570,6 +572,121 @@ static void test_full_event_fd(void **state)
 	release(&file);
 }
 
+/* ---- Files whose close(2) waits ------------------------------------------ */
+
+/* A file, of which no descriptor may be closed by the thread of the loop: as a
+ * FUSE server that does not answer, it would stop the daemon for all users. */
+static struct {
+	ino_t file;			/* 0: there is none */
+	pthread_t loop;
+	unsigned in_loop;		/* calls of close(2) there */
+	_Atomic unsigned apart;		/* ... in other threads, under way */
+	sem_t answered;			/* those calls go on */
+	int exchange;			/* a descriptor that becomes this file
+					 * when its link has been read; -1 */
+	int by;				/* a descriptor of the file */
+} g_slow = { .exchange = -1 };
+
+/* In the place of the C library's. */
+int close(int fd)
+{
+	struct stat st;
+
+	if (g_slow.file != 0 && fstat(fd, &st) == 0 &&
+	    st.st_ino == g_slow.file) {
+		if (pthread_equal(pthread_self(), g_slow.loop)) {
+			g_slow.in_loop++;
+		} else {
+			g_slow.apart++;
+			sem_wait(&g_slow.answered);
+		}
+	}
+	return (int)syscall(SYS_close, fd);
+}
+
+/* In the place of the C library's. */
+ssize_t readlink(const char *path, char *target, size_t size)
+{
+	ssize_t len = syscall(SYS_readlinkat, AT_FDCWD, path, target, size);
+
+	if (g_slow.exchange >= 0) {
+		dup2(g_slow.by, g_slow.exchange);
+		g_slow.exchange = -1;
+	}
+	return len;
+}
+
+static void slow_begin(int pair[2])
+{
+	struct stat st;
+
+	make_pair(pair);
+	assert_int_equal(fstat(pair[0], &st), 0);
+	sem_init(&g_slow.answered, 0, 0);
+	g_slow.loop = pthread_self();
+	g_slow.by = pair[0];
+	g_slow.in_loop = 0;
+	g_slow.apart = 0;
+	g_slow.file = st.st_ino;
+}
+
+static void slow_end(int pair[2])
+{
+	g_slow.file = 0;
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* The descriptors of the file; a close(2) that waits leaves one open. */
+static int slow_count(void)
+{
+	struct stat st;
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fstat(fd, &st) == 0 && st.st_ino == g_slow.file;
+	return n;
+}
+
+static void test_slow_file(void **state)
+{
+	struct open_file file = open_node(OWN);
+	int pair[2];
+
+	if (!may_copy())
+		skip();
+	slow_begin(pair);
+	expect_error(ask_act(&file, 'e', 5, pair[0]), EINVAL);
+	assert_int_equal(g_slow.in_loop, 0);
+	assert_int_equal(slow_count(), 1);	/* it has not been copied */
+	slow_end(pair);
+	release(&file);
+}
+
+/* The process has an event fd, and exchanges it when the daemon has seen it. */
+static void test_exchanged_slow_file(void **state)
+{
+	struct open_file file = open_node(OWN);
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), pair[2];
+
+	if (!may_copy())
+		skip();
+	slow_begin(pair);
+	g_slow.exchange = event;
+	expect_error(ask_act(&file, 'e', 5, event), EINVAL);
+	assert_int_equal(g_slow.in_loop, 0);
+	while (g_slow.apart == 0)
+		sched_yield();
+	/* one thread waits now, the loop goes on */
+	act(&file, 'r', 5, 0);
+	deliver(&file, message(5, 1));
+	expect_message(ask_read(&file, 8, O_NONBLOCK), message(5, 1));
+	sem_post(&g_slow.answered);
+	slow_end(pair);
+	close(event);
+	release(&file);
+}
+
 /* ---- Nonsense ------------------------------------------------------------ */
 
 /* Random bytes of random sizes to both kinds of mailbox: the daemon gets well
@@ -628,7 +745,8 @@ int main(int argc, char *argv[])
 		T(poll_again), T(actions), T(actions_in_order),
 		T(interrupted_action), T(interrupted_action_not_undone),
 		T(signal), T(signal_of_other_user), T(event_fd),
-		T(full_event_fd), T(random_writes),
+		T(full_event_fd), T(slow_file), T(exchanged_slow_file),
+		T(random_writes),
 	};
 	sigset_t set;
 
