@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "lib/unit.h"
 #include "util/unm_start.h"
@@ -50,6 +51,32 @@ static void foreground_is_killed(void **state)
 	assert_string_equal(start("echo ready >&3; exec sleep 600"), "ready");
 }
 
+/* In the shell: wait until the process that was started is gone. */
+#define GONE	"while kill -0 $$; do sleep 0.1; done"
+
+static int g_kills;
+
+/* In the place of the C library's. */
+int kill(pid_t pid, int sig)
+{
+	g_kills++;
+	return (int)syscall(SYS_kill, pid, sig);
+}
+
+/* The number of a process that has ended may be another process's. */
+static void ended_is_not_killed(void **state)
+{
+	g_kills = 0;
+	signal(SIGCHLD, SIG_IGN);
+	assert_string_equal(start("(" GONE "; echo ready >&3) & exit 0"),
+			    "ready");
+	assert_string_equal(start("(" GONE ") & exit 1"), "");
+	assert_int_equal(g_kills, 0);
+	assert_string_equal(start("echo ready >&3; exec sleep 600"), "ready");
+	assert_int_equal(g_kills, 1);
+	signal(SIGCHLD, SIG_DFL);
+}
+
 static void not_found(void **state)
 {
 	static const struct unm_start prog = { "/none", "/none", VARIABLE };
@@ -65,5 +92,6 @@ static void not_found(void **state)
 UNIT_MAIN(
 	cmocka_unit_test(reports_are_read),
 	cmocka_unit_test(foreground_is_killed),
+	cmocka_unit_test(ended_is_not_killed),
 	cmocka_unit_test(not_found),
 )

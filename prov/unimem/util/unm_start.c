@@ -173,6 +173,22 @@ static bool ends(pid_t pid, int ms)
 	return ended;
 }
 
+/* Wait for the end of a child. kill_it: kill the child if it still runs. If the
+ * program ignores SIGCHLD, or waits for all its children, nothing is left of a
+ * child that has ended, and another process may have its number. */
+static void reap(pid_t pid, bool kill_it)
+{
+	pid_t ret = 0;
+
+	if (kill_it) {
+		ret = waitpid(pid, NULL, WNOHANG);
+		if (ret == 0)
+			kill(pid, SIGKILL);
+	}
+	while (ret == 0 || (ret < 0 && errno == EINTR))
+		ret = waitpid(pid, NULL, 0);
+}
+
 int unm_start(const struct unm_start *prog, char *const argv[], char *line,
 	      size_t max)
 {
@@ -190,11 +206,8 @@ int unm_start(const struct unm_start *prog, char *const argv[], char *line,
 	}
 	if (ret == 0) {
 		read_ready(fds[0], line, max);
-		if (*line == '\0' || !ends(pid, END_MS))
-			kill(pid, SIGKILL);	/* it may never end by
-						 * itself */
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		/* it may never end by itself */
+		reap(pid, *line == '\0' || !ends(pid, END_MS));
 	}
 	close(fds[0]);
 	return ret;
