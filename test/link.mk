@@ -54,6 +54,9 @@ test_multi_test_malloc_LDADD = libunimem-malloc.la $(CMOCKA_LIBS)
 test_multi_test_malloc_fork_CFLAGS = $(AM_CFLAGS) -fno-builtin
 test_multi_test_malloc_fork_LDADD = libunimem-malloc.la $(CMOCKA_LIBS)
 
+test_unit_test_mailbox_callback_SOURCES = mailbox/client/mbox_callback.c \
+	test/unit/test_mailbox_callback.c
+test_unit_test_mailbox_callback_LDADD = $(CMOCKA_LIBS)
 test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_cuse_CPPFLAGS = $(AM_CPPFLAGS) $(FUSE3_CFLAGS)

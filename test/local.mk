@@ -177,6 +177,7 @@ UNIT_TESTS = \
 	test/unit/test_limit_left \
 	test/unit/test_litmus \
 	test/unit/test_litmus_msg \
+	test/unit/test_mailbox_callback \
 	test/unit/test_mailbox_client \
 	$(CUSE_TESTS) \
 	test/unit/test_mailbox_link \
@@ -407,6 +408,7 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_gsas_pkt \
 	test/unit/test_gsas_serve_queue \
 	test/unit/test_gsas_wrong \
+	test/unit/test_mailbox_callback \
 	test/unit/test_mailbox_client \
 	$(CUSE_TESTS) \
 	test/unit/test_mailbox_link \

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,8 @@
 
 #include "client/mbox_log.h"
 #include "common/mbox_wire.h"
+
+#define OPENS	8			/* attempts to open without a fork */
 
 /* The callbacks. lock is recursive, and held while a callback runs, so a
  * callback may register and unregister. */
@@ -32,9 +35,10 @@ static struct {
 };
 
 /* The descriptors of remote mailboxes, by node. lock is not held while one is
- * opened. */
+ * opened. It is held during a fork, and then protects g_calls.fd, too. */
 static struct {
 	pthread_mutex_t lock;
+	unsigned forks;			/* forks of this process */
 	int *fds;			/* NULL until one was opened; -1: not
 					 * open */
 	int count;			/* nodes */
@@ -51,6 +55,7 @@ static void before_fork(void)
 
 static void in_parent(void)
 {
+	g_sends.forks++;
 	pthread_mutex_unlock(&g_sends.lock);
 }
 
@@ -155,22 +160,77 @@ static int act(int fd, char action, unsigned opcode)
 	return mailbox_action(fd, &act);
 }
 
+static unsigned forks(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&g_sends.lock);
+	n = g_sends.forks;
+	pthread_mutex_unlock(&g_sends.lock);
+	return n;
+}
+
+/* Make a new descriptor known to in_child(). False: the process has forked more
+ * than n times, and the last child may have a copy. */
+static bool calls_set(int fd, unsigned n)
+{
+	bool same;
+
+	pthread_mutex_lock(&g_sends.lock);
+	same = n == g_sends.forks;
+	if (same)
+		g_calls.fd = fd;
+	pthread_mutex_unlock(&g_sends.lock);
+	return same;
+}
+
+/* End a connection, whoever has copies of its descriptor. */
+static void hang_up(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+	close(fd);
+}
+
+/* Open the local mailbox for callbacks. A child that is forked meanwhile may
+ * have a copy of a descriptor that in_child() does not know, and would keep
+ * registrations alive: then the descriptor is not used. If the program forks
+ * all the time, forks and sends wait for the last attempt. Returns g_calls.fd,
+ * or a negative errno. */
+static int calls_open(void)
+{
+	unsigned n;
+	int fd;
+
+	for (int i = 1; i < OPENS; i++) {
+		n = forks();
+		fd = mailbox_open(MAILBOX_LOCAL, O_CLOEXEC);
+		if (fd < 0 || calls_set(fd, n))
+			return fd;
+		hang_up(fd);
+	}
+	pthread_mutex_lock(&g_sends.lock);
+	fd = mailbox_open(MAILBOX_LOCAL, O_CLOEXEC);
+	if (fd >= 0)
+		g_calls.fd = fd;
+	pthread_mutex_unlock(&g_sends.lock);
+	return fd;
+}
+
 /* Register an opcode with a new descriptor, and start the thread that reads
  * it. */
 static int calls_begin(unsigned opcode)
 {
-	int fd = mailbox_open(MAILBOX_LOCAL, O_CLOEXEC);
+	int fd = calls_open();
 	int ret;
 
 	if (fd < 0)
 		return fd;
-	g_calls.fd = fd;		/* first, for a fork */
 	ret = act(fd, 'r', opcode);
 	if (ret == 0)
 		ret = start_thread(fd);
 	if (ret != 0) {
 		g_calls.fd = -1;
-		close(fd);
+		hang_up(fd);
 	}
 	return ret;
 }
