@@ -261,6 +261,24 @@ smoke_session()
 		[ "$(cut -d ' ' -f 2 <<<"$ids" | sort -u | wc -l)" -eq 1 ]
 }
 
+# A rank that fails after its job was continued: mpirun says so.
+smoke_continued()
+{
+	local job proxy='' rc=0
+
+	mpirun -n 1 sh -c 'sleep 2; exit 3' &
+	job=$!
+	until [ -n "$proxy" ] && pgrep -x -P "$proxy" sh; do
+		kill -0 "$job"
+		sleep 0.1
+		proxy=$(pgrep -P "$job" hydra_pmi_proxy) || :
+	done
+	kill -CONT "$proxy"
+	wait "$job" || rc=$?
+	echo "exit code $rc"
+	[ "$rc" -eq 3 ]
+}
+
 # smoke_coll_messages COLLECTIVE FROM : of 50 calls by 4 ranks that go through
 # shared memory from that one on (0: none)
 smoke_coll_messages()
@@ -412,6 +430,7 @@ smoke()
 	smoke_one "MPI_Iprobe with a full completion queue" smoke_probe
 	smoke_one "a flush, an unlock and a sync complete stores" smoke_flush
 	smoke_one "the ranks of a node share a session" smoke_session
+	smoke_one "a rank that fails after SIGCONT" smoke_continued
 	smoke_one "collectives through shared memory" smoke_coll 3
 	smoke_one "a rank killed in a collective" smoke_coll_kill
 	smoke_one "fi_pingpong and 4 ranks on the model" smoke_sim
