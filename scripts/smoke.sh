@@ -248,6 +248,21 @@ smoke_probe()
 	FI_UNIMEM_CQ_SIZE=64 mpirun -n 4 "$probe" | grep -x "probe: right"
 }
 
+# smoke_program NAME ARGUMENT... : one of test/mpi among ranks of a node, with
+# MPICH's own access to shared windows and without: it says that it is right
+smoke_program()
+{
+	local program=$BUILD/demo/smoke-$1 name=$1 n
+	shift
+
+	mkdir -p "$BUILD/demo"
+	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$program" "$TOP/test/mpi/$name.c"
+	for n in 0 1; do
+		MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS=$n \
+			mpirun -n 3 "$program" "$@" | grep -x "$name: right"
+	done
+}
+
 # Each rank has a process group, and all share the session of their proxy:
 # mpich-patches/hydra-session.patch says why.
 smoke_session()
@@ -429,6 +444,7 @@ smoke()
 		smoke_mapped
 	smoke_one "MPI_Iprobe with a full completion queue" smoke_probe
 	smoke_one "a flush, an unlock and a sync complete stores" smoke_flush
+	smoke_one "a rank that polls makes progress" smoke_program poll
 	smoke_one "the ranks of a node share a session" smoke_session
 	smoke_one "a rank that fails after SIGCONT" smoke_continued
 	smoke_one "collectives through shared memory" smoke_coll 3
