@@ -257,7 +257,7 @@ smoke_program()
 
 	mkdir -p "$BUILD/demo"
 	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$program" "$TOP/test/mpi/$name.c"
-	for n in 0 1; do
+	for n in ${SMOKE_MAPPED:-0 1}; do
 		MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS=$n \
 			mpirun -n 3 "$program" "$@" | grep -x "$name: right"
 	done
@@ -445,6 +445,8 @@ smoke()
 	smoke_one "MPI_Iprobe with a full completion queue" smoke_probe
 	smoke_one "a flush, an unlock and a sync complete stores" smoke_flush
 	smoke_one "a rank that polls makes progress" smoke_program poll
+	SMOKE_MAPPED=1 smoke_one "operations beyond a window" \
+		smoke_program range
 	smoke_one "the ranks of a node share a session" smoke_session
 	smoke_one "a rank that fails after SIGCONT" smoke_continued
 	smoke_one "collectives through shared memory" smoke_coll 3
