@@ -13,7 +13,7 @@ hosts_build()
 
 	rm -rf "$HOSTS_MADE"
 	mkdir -p "$HOSTS_MADE"
-	for p in answer twosided onesided wait; do
+	for p in answer twosided onesided accumulate wait; do
 		mpicc -std=gnu11 -O2 -w -o "$HOSTS_MADE/$p" \
 			"$TOP/test/mpi/$p.c"
 	done
@@ -32,6 +32,13 @@ hosts_answer()
 
 # hosts_checked PROGRAM : a rank on each of 4 hosts; it checks its results
 hosts_checked() { cluster_mpirun 1-4 1 "$HOSTS_MADE/$1"; }
+
+# Ranks of both hosts add to the same numbers.
+hosts_accumulate()
+{
+	cluster_mpirun 1-2 3 "$HOSTS_MADE/accumulate" 100 |
+		grep -x "accumulate: right"
+}
 
 # Each endpoint refuses some calls and delays some packets, those for peers on
 # other hosts, too: the same results.
@@ -430,6 +437,7 @@ hosts_all()
 	smoke_one "8 ranks on 4 hosts, the answer of one host" hosts_answer
 	smoke_one "two-sided calls of 4 hosts" hosts_checked twosided
 	smoke_one "one-sided calls of 4 hosts" hosts_checked onesided
+	smoke_one "accumulates of two hosts" hosts_accumulate
 	smoke_one "the same with faults injected" hosts_faulty
 	smoke_one "the counters of endpoints and cables" hosts_carried
 	hosts_over_ipv6

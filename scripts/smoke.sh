@@ -263,6 +263,20 @@ smoke_program()
 	done
 }
 
+# smoke_accumulate TYPE : the same with accumulates that lose none; then with
+# ranks that use MPICH's own access, the provider's, and that of the owner only
+smoke_accumulate()
+{
+	local program=$BUILD/demo/smoke-accumulate
+	local off=(-env MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS 0)
+	local ask=("${off[@]}" -env FI_UNIMEM_ALIAS 0)
+
+	smoke_program accumulate 10000 "$1"
+	mpirun -n 3 "$program" 500 "$1" : -n 1 "${off[@]}" "$program" 500 "$1" \
+		: -n 2 "${ask[@]}" "$program" 500 "$1" |
+		grep -x "accumulate: right"
+}
+
 # Each rank has a process group, and all share the session of their proxy:
 # mpich-patches/hydra-session.patch says why.
 smoke_session()
@@ -447,6 +461,10 @@ smoke()
 	smoke_one "a rank that polls makes progress" smoke_program poll
 	SMOKE_MAPPED=1 smoke_one "operations beyond a window" \
 		smoke_program range
+	for n in i d; do
+		smoke_one "accumulates of every length ($n)" smoke_accumulate \
+			"$n"
+	done
 	smoke_one "the ranks of a node share a session" smoke_session
 	smoke_one "a rank that fails after SIGCONT" smoke_continued
 	smoke_one "collectives through shared memory" smoke_coll 3
