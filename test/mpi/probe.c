@@ -6,8 +6,9 @@
  * for fewer entries (FI_UNIMEM_CQ_SIZE) is then full in MPI_Iprobe(). Any MPI.
  */
 #include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define ROUNDS	20
 #define RANKS	4
@@ -16,8 +17,28 @@
 					 * receiver has read the message */
 
 static char out[LEN], in[LEN];
+static _Atomic int *received;		/* shared: rounds whose messages have
+					 * come, summed over the receivers */
 
-static void sender(void)
+static MPI_Win share(void)
+{
+	MPI_Aint bytes;
+	MPI_Win win;
+	int rank, unit;
+	void *at;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Win_allocate_shared(rank == 0 ? sizeof(*received) : 0, 1,
+				MPI_INFO_NULL, MPI_COMM_WORLD, &at, &win);
+	MPI_Win_shared_query(win, 0, &bytes, &unit, &at);
+	received = at;
+	if (rank == 0)
+		atomic_init(received, 0);
+	MPI_Barrier(MPI_COMM_WORLD);
+	return win;
+}
+
+static void sender(int round)
 {
 	MPI_Request req[(RANKS - 1) * SENDS];
 	int n = 0, flag, word;
@@ -26,7 +47,8 @@ static void sender(void)
 		for (int to = 1; to < RANKS; to++)
 			MPI_Isend(out, LEN, MPI_CHAR, to, 1, MPI_COMM_WORLD,
 				  &req[n++]);
-	usleep(20000);
+	while (atomic_load(received) < (round + 1) * (RANKS - 1))
+		sched_yield();
 	MPI_Test(&req[n - 1], &flag, MPI_STATUS_IGNORE);
 	for (int from = 1; from < RANKS; from++) {
 		do {
@@ -47,26 +69,30 @@ static void receiver(void)
 	for (int i = 0; i < SENDS; i++)
 		MPI_Recv(in, LEN, MPI_CHAR, 0, 1, MPI_COMM_WORLD,
 			 MPI_STATUS_IGNORE);
+	atomic_fetch_add(received, 1);
 	MPI_Send(&word, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
 }
 
 int main(int argc, char **argv)
 {
 	int rank, size;
+	MPI_Win win;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (size != RANKS)
 		MPI_Abort(MPI_COMM_WORLD, 1);
+	win = share();
 	for (int i = 0; i < ROUNDS; i++) {
 		if (rank == 0)
-			sender();
+			sender(i);
 		else
 			receiver();
 	}
 	if (rank == 0)
 		printf("probe: right\n");
+	MPI_Win_free(&win);
 	MPI_Finalize();
 	return 0;
 }

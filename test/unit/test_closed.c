@@ -4,7 +4,8 @@
  * there again: all reads are before that.
  *
  * Reader and owner are threads that do not synchronize in this file, so that
- * ThreadSanitizer reports a race unless the emulation orders the accesses.
+ * ThreadSanitizer reports a race unless the emulation orders the accesses. In
+ * another build this test shows only that the status of the transfer is right.
  * test/model/closed.pml has every interleaving.
  */
 #include "lib/connect_attempts.h"

@@ -37,6 +37,10 @@
 
 #define LINK_SLEEP_OFF	256
 #define LINK_CELLS_OFF	4096
+_Static_assert(LINK_SLEEP_OFF + sizeof(struct hal_sleep) <=
+	       EMU_LINK_CLOSED_OFF &&
+	       EMU_LINK_CLOSED_OFF + HAL_LINE <= LINK_CELLS_OFF,
+	       "emu_link_closed() has a line of its own");
 #define HASH_FIRST	16		/* buckets at first */
 #define LINKS_AHEAD	16		/* links per check of free memory */
 #define POPULATE_TRIES	1000		/* interrupted calls in a row */
