@@ -16,9 +16,10 @@
 #include "service/gsas_presence.h"
 
 #define PRUNE_MIN	16		/* processes before the first prune */
-#define CENSUS_NS	1000000		/* of processor time for one request;
-					 * a check takes a microsecond, or with
-					 * locks over many jobs a thousand */
+#define CENSUS_NS	1000000		/* of processor time for the checks by
+					 * one request; a check takes a
+					 * microsecond, or with locks over many
+					 * jobs a thousand */
 
 /* A process that joined a job; in the list job->process. */
 struct gsas_process {
@@ -104,19 +105,24 @@ static uint64_t thread_ns(void)
 void gsas_census_begin(struct gsas_census *census)
 {
 	census->request++;
-	census->end = thread_ns() + CENSUS_NS;
-	census->late = false;
+	census->spent = 0;
 }
 
 /* Check whether no process on the host holds the job. false as well if there is
  * no time left for this. */
 static bool job_unheld(struct gsas_census *census, const struct gsas_job *job)
 {
+	uint64_t begin;
+	bool held;
+
 	if (census->held == NULL)
 		return true;
-	census->late = census->late || thread_ns() >= census->end;
-	return !census->late && !census->held(census->held_ctx, job->user->uid,
-					      job->key);
+	if (census->spent >= CENSUS_NS)
+		return false;
+	begin = thread_ns();
+	held = census->held(census->held_ctx, job->user->uid, job->key);
+	census->spent += thread_ns() - begin;
+	return !held;
 }
 
 bool gsas_job_lives(struct gsas_census *census, struct gsas_job *job)

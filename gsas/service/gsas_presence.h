@@ -15,17 +15,17 @@
  * The checks by one request whether processes elsewhere on the host hold jobs
  * that have no process on this board (gsas_hold.h). Any user can set locks that
  * make these checks slow. So a request checks each job once, and no further job
- * after some time: it takes the remaining jobs for living ones, whose regions
- * are no orphans. Part of struct gsas_pages; used by the thread of the service.
+ * when its checks have taken some time: it takes the remaining jobs for living
+ * ones, whose regions are no orphans. It always checks one job. Part of struct
+ * gsas_pages; used by the thread of the service.
  */
 struct gsas_census {
 	bool (*held)(void *ctx, uint32_t uid, const uint64_t key[2]);
 					/* of struct gsas_pages_attr */
 	void *held_ctx;
 	uint64_t request;		/* number of the request, from 1 */
-	uint64_t end;			/* ns of processor time at which no
-					 * further job is checked */
-	bool late;			/* that time has come */
+	uint64_t spent;			/* ns of processor time that its checks
+					 * have taken */
 };
 
 /*

@@ -73,6 +73,18 @@ static inline double unit_cpu_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* Use so many ns of processor time in this thread. */
+static inline void unit_burn(int64_t ns)
+{
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	do {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	} while ((now.tv_sec - begin.tv_sec) * INT64_C(1000000000) +
+		 now.tv_nsec - begin.tv_nsec < ns);
+}
+
 /* Start a thread. */
 static inline pthread_t unit_thread(void *(*run)(void *), void *arg)
 {

@@ -349,6 +349,33 @@ static void test_held_is_no_orphan(void **state)
 	board_end();
 }
 
+/* A request that spends its time on other things than checks of jobs still
+ * checks further jobs. */
+static void test_only_checks_take_their_time(void **state)
+{
+	bool held = false;
+	struct gsas_pages_attr attr = {
+		.held = held_by_hand, .held_ctx = &held,
+	};
+	struct gsas_job *job;
+
+	board(&attr);
+	for (uint64_t key = 5; key <= 6; key++) {
+		job = job_get(key);
+		alloc(job, 1, 0);
+		gsas_job_put(g_p, job);
+	}
+	gsas_census_begin(gsas_pages_census(g_p));
+	for (uint64_t key = 5; key <= 6; key++) {
+		job = job_get(key);
+		job->clients--;		/* none, but the job remains */
+		unit_burn(2000000);
+		assert_false(gsas_job_lives(gsas_pages_census(g_p), job));
+	}
+	assert_int_equal(stat_of().orphans, 2);
+	board_end();
+}
+
 /* Each process of a job holds the job, and so does a forked child. */
 static void test_processes_hold_their_job(void **state)
 {
@@ -522,6 +549,7 @@ UNIT_MAIN(
 	cmocka_unit_test(test_a_crowd_of_groups),
 	cmocka_unit_test(test_orphans),
 	cmocka_unit_test(test_held_is_no_orphan),
+	cmocka_unit_test(test_only_checks_take_their_time),
 	cmocka_unit_test(test_processes_hold_their_job),
 	cmocka_unit_test(test_wide_locks_hold_no_job),
 	cmocka_unit_test(test_unknown_is_held),
