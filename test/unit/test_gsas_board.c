@@ -378,6 +378,15 @@ uint64_t __wrap_hal_memory_left(uint64_t enough)
 	return left < g_left ? left : g_left;
 }
 
+/* The offset of the first page of memory that begins in the client's space, not
+ * before it: only that of the link shares a page with the space. */
+static uint64_t first_page(const struct bare *r)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return page - (uintptr_t)r->peer->tx.space % page;
+}
+
 /* A client names bytes of the space that it did not allocate. The service,
  * which allocates them when it reads them, does so only while it has memory. A
  * client that allocates its space is served nevertheless. */
@@ -385,23 +394,24 @@ static void test_unallocated_space(void **state)
 {
 	static const uint8_t bytes[1024];
 	struct bare *good = &g_bare[0], *bad = &g_bare[1];
-	uint64_t at, end = g_hal->caps.space_bytes - 8;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t at, next, some, end = g_hal->caps.space_bytes - 8;
 
 	/* other HALs allocate the whole space, or receive into it */
 	unit_needs(getenv("FI_UNIMEM_HAL") == NULL);
 	bare_join(good);
 	bare_join(bad);
 	at = ask(good, GSAS_ALLOC, 0, 1, GSAS_MODE_WORLD);
-	bare_store(good, 0, bytes, sizeof(bytes));
+	next = first_page(good);
+	some = next - sizeof(bytes);
+	bare_store(good, (uint32_t)some, bytes, sizeof(bytes));
 	g_left = 0;
 	for (int i = 0; i < 1000; i++)		/* more than 8 KiB each */
-		ask(good, GSAS_PUT, at, sizeof(bytes), 0);
+		ask(good, GSAS_PUT, at, sizeof(bytes), some);
 	REFUSED(MEMORY, bad, GSAS_PUT, at, 8, end);
-	REFUSED(MEMORY, bad, GSAS_PUT, at, 8, 0);
-	REFUSED(MEMORY, good, GSAS_PUT, at, 8, page - 4);
-	ask(good, GSAS_PUT, at, 8, page - 8);
-	ask(good, GSAS_PUT, at, sizeof(bytes), 0);
+	REFUSED(MEMORY, bad, GSAS_PUT, at, 8, first_page(bad));
+	REFUSED(MEMORY, good, GSAS_PUT, at, 8, next - 4);
+	ask(good, GSAS_PUT, at, 8, next - 8);
+	ask(good, GSAS_PUT, at, sizeof(bytes), some);
 	g_left = UINT64_MAX;
 	ask(bad, GSAS_PUT, at, 8, end);
 	ask(good, GSAS_FREE, 0, at, 0);
