@@ -44,6 +44,8 @@
 #define SLEEP_BLOCKED_MS 64		/* longest sleep while a client has no
 					 * credits */
 #define READ_MAX	(UINT64_C(8) << 20)	/* see may_read() */
+#define SHORT_READS	64		/* reads for which a check holds that
+					 * finds less */
 #define READ_PAGES	(2 * GSAS_BULK_MAX / 4096 + 2)	/* of one read: the
 					 * operands of a compare and swap */
 /* Limits of a user: half of the limits of the board; for mapped segments half
@@ -76,8 +78,12 @@ struct gsas_board {
 	bool again;			/* gsas_service_progress() is to be
 					 * called periodically */
 	uint32_t page;			/* bytes of a page of memory */
-	uint64_t unchecked;		/* bytes of clients' spaces read since
-					 * memory was checked, see may_read() */
+	uint64_t unchecked;		/* bytes of the pages of clients' spaces
+					 * that were read since a check found
+					 * memory, see may_read() */
+	uint32_t short_reads;		/* further reads for which the last
+					 * check holds, which found too little
+					 * memory */
 	int sleep_ms;			/* next sleep without a sure event */
 	int event_fd;			/* signaled by gsas_board_wake() */
 	int hold;			/* of gsas_hold_open(); < 0: none */
@@ -105,8 +111,8 @@ static bool in_space(const struct conn *conn, uint64_t off, uint64_t len)
 	return off <= max && len <= max - off;
 }
 
-/* Are all pages of these bytes allocated? */
-static bool allocated(const uint8_t *at, uint64_t len, uint32_t page)
+/* Are all pages of these bytes in memory? */
+static bool in_memory(const uint8_t *at, uint64_t len, uint32_t page)
 {
 	uint64_t before = (uintptr_t)at % page;
 	uint64_t n = (before + len + page - 1) / page;
@@ -126,17 +132,28 @@ static bool allocated(const uint8_t *at, uint64_t len, uint32_t page)
  * it has returned to the system. The kernel allocates such a page when it is
  * read, at the expense of this process, and kills this process if there is no
  * memory. So check for each READ_MAX bytes that as much memory is left. Without
- * it read only pages that are allocated.
+ * it read only pages that are in memory, and check again after SHORT_READS
+ * reads: a check reads several files, while all clients wait.
+ *
+ * Pages that were swapped out look like pages that were never allocated, and
+ * need memory too. A client whose space was swapped out is refused as well.
  */
 static bool may_read(struct gsas_board *board, const uint8_t *at, uint64_t len)
 {
-	board->unchecked += len + 2 * board->page;	/* with its pages */
+	uint64_t mask = board->page - 1;
+
+	board->unchecked += (((uintptr_t)at & mask) + len + mask) & ~mask;
 	if (__builtin_expect(board->unchecked <= READ_MAX, 1))
 		return true;
-	if (hal_memory_left(READ_MAX) < READ_MAX)
-		return allocated(at, len, board->page);
-	board->unchecked = 0;
-	return true;
+	if (board->short_reads == 0) {
+		if (hal_memory_left(READ_MAX) >= READ_MAX) {
+			board->unchecked = 0;
+			return true;
+		}
+		board->short_reads = SHORT_READS;
+	}
+	board->short_reads--;
+	return in_memory(at, len, board->page);
 }
 
 static int conn_in(void *ctx, uint64_t off, uint64_t len, const void **at)

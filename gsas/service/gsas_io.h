@@ -30,7 +30,8 @@ struct gsas_answer {
 struct gsas_io {
 	/* *at: the len bytes at off of the service's receive space, which the
 	 * client stored there. 0; -FI_EINVAL: not in the space; -FI_ENOMEM: the
-	 * client did not allocate them, and this process has no memory to. */
+	 * client did not allocate them or they were swapped out, and there is
+	 * no memory for them. */
 	int (*in)(void *ctx, uint64_t off, uint64_t len, const void **at);
 	/* May out() store len bytes at off of the client's receive space? It is
 	 * called before a request changes anything. 0; -FI_EINVAL: not in the

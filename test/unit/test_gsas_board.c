@@ -367,6 +367,7 @@ static void test_no_memory(void **state)
 }
 
 static uint64_t g_left = UINT64_MAX;	/* most bytes of memory that are left */
+static uint64_t g_checks;		/* how often the service has asked */
 
 uint64_t __real_hal_memory_left(uint64_t enough);
 uint64_t __wrap_hal_memory_left(uint64_t enough);
@@ -375,6 +376,7 @@ uint64_t __wrap_hal_memory_left(uint64_t enough)
 {
 	uint64_t left = __real_hal_memory_left(enough);
 
+	g_checks++;
 	return left < g_left ? left : g_left;
 }
 
@@ -387,14 +389,27 @@ static uint64_t first_page(const struct bare *r)
 	return page - (uintptr_t)r->peer->tx.space % page;
 }
 
+/* The number of checks of memory in so many reads of a word of the space. */
+static uint64_t checks_in(struct bare *r, uint64_t reads, uint64_t address,
+			  uint64_t off)
+{
+	uint64_t before = g_checks;
+
+	while (reads-- > 0)
+		ask(r, GSAS_PUT, address, 8, off);
+	return g_checks - before;
+}
+
 /* A client names bytes of the space that it did not allocate. The service,
  * which allocates them when it reads them, does so only while it has memory. A
- * client that allocates its space is served nevertheless. */
+ * client that allocates its space is served nevertheless. Each check of memory
+ * is for 8 MiB of pages; without memory, for 64 reads. */
 static void test_unallocated_space(void **state)
 {
 	static const uint8_t bytes[1024];
 	struct bare *good = &g_bare[0], *bad = &g_bare[1];
 	uint64_t at, next, some, end = g_hal->caps.space_bytes - 8;
+	uint64_t reads = (8 << 20) / (uint64_t)sysconf(_SC_PAGESIZE);
 
 	/* other HALs allocate the whole space, or receive into it */
 	unit_needs(getenv("FI_UNIMEM_HAL") == NULL);
@@ -404,15 +419,17 @@ static void test_unallocated_space(void **state)
 	next = first_page(good);
 	some = next - sizeof(bytes);
 	bare_store(good, (uint32_t)some, bytes, sizeof(bytes));
+	assert_in_range(checks_in(good, 2 * reads, at, some), 1, 2);
 	g_left = 0;
-	for (int i = 0; i < 1000; i++)		/* more than 8 KiB each */
-		ask(good, GSAS_PUT, at, sizeof(bytes), some);
+	assert_true(checks_in(good, reads + 1, at, some) > 0);
+	assert_int_equal(checks_in(good, 640, at, some), 10);
 	REFUSED(MEMORY, bad, GSAS_PUT, at, 8, end);
 	REFUSED(MEMORY, bad, GSAS_PUT, at, 8, first_page(bad));
 	REFUSED(MEMORY, good, GSAS_PUT, at, 8, next - 4);
 	ask(good, GSAS_PUT, at, 8, next - 8);
 	ask(good, GSAS_PUT, at, sizeof(bytes), some);
 	g_left = UINT64_MAX;
+	checks_in(good, 64, at, some);
 	ask(bad, GSAS_PUT, at, 8, end);
 	ask(good, GSAS_FREE, 0, at, 0);
 }
