@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,11 @@
 #include <unistd.h>
 
 #include "common/mbox_notify.h"
+
+#define CLOSERS_MAX	8
+
+/* Copies that close_apart() has not closed yet. */
+static _Atomic unsigned g_closers;
 
 /* The context of event_fd_signal(): of the process, from the first event fd on.
  * The thread that uses the registrations uses it. */
@@ -123,16 +129,19 @@ static int check_event_fd(const char *process, int fd)
 static void *close_main(void *arg)
 {
 	close((int)(intptr_t)arg);
+	/* relaxed: a number, which orders nothing */
+	atomic_fetch_sub_explicit(&g_closers, 1, memory_order_relaxed);
 	return NULL;
 }
 
 /* Close a file of another process in a thread, because close(2) of some files
  * waits: for a FUSE server, or for a peer (SO_LINGER). If there can be no
- * thread, the descriptor stays open. */
+ * thread, the descriptor stays open, and is counted for ever. */
 static void close_apart(int fd)
 {
 	pthread_t thread;
 
+	atomic_fetch_add_explicit(&g_closers, 1, memory_order_relaxed);
 	if (pthread_create(&thread, NULL, close_main,
 			   (void *)(intptr_t)fd) == 0)
 		pthread_detach(thread);
@@ -140,12 +149,17 @@ static void close_apart(int fd)
 
 /* A copy of an event fd of a process, or a negative errno. Other files are not
  * copied, unless the process exchanges the file behind the descriptor between
- * the check and the copy. */
+ * the check and the copy. A process that does so again and again must not take
+ * all threads and descriptors of the daemon. */
 static int copy_event_fd(pid_t pid, int fd)
 {
-	int process = process_open(pid), copy, ret;
+	int process, copy, ret;
 	char number[16];
 
+	if (atomic_load_explicit(&g_closers, memory_order_relaxed) >=
+	    CLOSERS_MAX)
+		return -EAGAIN;
+	process = process_open(pid);
 	if (process < 0)
 		return process;
 	snprintf(number, sizeof(number), "%d", (int)pid);

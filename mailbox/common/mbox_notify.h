@@ -27,7 +27,8 @@ void mbox_notify_init(struct mbox_notify *notify);
  * caller's. -1: descriptor act->val of the process. 0; -EINVAL: wrong signal,
  * or no event fd, or one that blocks; -EPERM: the kernel does not give the
  * descriptor; -EOPNOTSUPP: the kernel does not let this process signal event
- * fds without blocking (io_setup(2)); -ESRCH, -EBADF, -EMFILE.
+ * fds without blocking (io_setup(2)); -EAGAIN: too many files of processes that
+ * are no event fds are being closed; -ESRCH, -EBADF, -EMFILE.
  */
 int mbox_notify_set(struct mbox_notify *notify,
 		    const struct mailbox_action_t *act, pid_t pid,
