@@ -159,32 +159,27 @@ static void read_ready(int fd, char *line, size_t max)
 	line[len] = '\0';
 }
 
-/* Has a child ended, or does it within this time? */
-static bool ends(pid_t pid, int ms)
+/*
+ * Wait for the end of a child, and kill it if it still runs after this time.
+ *
+ * If the program ignores SIGCHLD, or waits for all its children, nothing is
+ * left of a child that has ended, and another process may have its number at
+ * any time. So the signal is sent by the pidfd, which was opened when the child
+ * was started. Only where there is none (-1), it is sent to the number, which
+ * waitpid() has found to be a child that runs.
+ */
+static void reap(pid_t pid, int pidfd, int ms)
 {
-	struct pollfd pfd = { .events = POLLIN };
-	bool ended;
+	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
+	pid_t ret;
 
-	pfd.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (pfd.fd < 0)
-		return false;
-	ended = poll(&pfd, 1, ms) > 0;
-	close(pfd.fd);
-	return ended;
-}
-
-/* Wait for the end of a child. kill_it: kill the child if it still runs. If the
- * program ignores SIGCHLD, or waits for all its children, nothing is left of a
- * child that has ended, and another process may have its number. */
-static void reap(pid_t pid, bool kill_it)
-{
-	pid_t ret = 0;
-
-	if (kill_it) {
-		ret = waitpid(pid, NULL, WNOHANG);
-		if (ret == 0)
-			kill(pid, SIGKILL);
-	}
+	if (pidfd >= 0)
+		(void)poll(&pfd, 1, ms);
+	ret = waitpid(pid, NULL, WNOHANG);
+	if (ret == 0 && pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	else if (ret == 0)
+		kill(pid, SIGKILL);
 	while (ret == 0 || (ret < 0 && errno == EINTR))
 		ret = waitpid(pid, NULL, 0);
 }
@@ -192,7 +187,7 @@ static void reap(pid_t pid, bool kill_it)
 int unm_start(const struct unm_start *prog, char *const argv[], char *line,
 	      size_t max)
 {
-	int fds[2], ready, ret;
+	int fds[2], ready, pidfd, ret;
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) != 0)
@@ -205,9 +200,12 @@ int unm_start(const struct unm_start *prog, char *const argv[], char *line,
 		close(ready);
 	}
 	if (ret == 0) {
+		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		read_ready(fds[0], line, max);
 		/* it may never end by itself */
-		reap(pid, *line == '\0' || !ends(pid, END_MS));
+		reap(pid, pidfd, *line == '\0' ? 0 : END_MS);
+		if (pidfd >= 0)
+			close(pidfd);
 	}
 	close(fds[0]);
 	return ret;
