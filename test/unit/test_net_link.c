@@ -235,6 +235,31 @@ static void test_accepted_is_dialled(void **state)
 	}
 }
 
+/* ... but without a key file this side does not dial: any process that has the
+ * port of the peer knows the proofs of an empty key. */
+static void test_accepted_without_key_file(void **state)
+{
+	struct net_peer *peer;
+
+	a->nif->net->key.len = 0;
+	net_pair_dial(b, a);
+	peer = net_peer(b->peer);
+	net_pair.lack = (struct net_pair_lack){ .of = b, .connect = -1 };
+	NET_PAIR_UNTIL(a->nif->npeers == 1 && peer->conn != NULL &&
+		       peer->conn->link_at != 0);
+	assert_int_equal(hal_connect(a->hif, &b->hif->addr, &a->peer), 0);
+	peer->conn->deadline = 1;
+	NET_PAIR_DO_UNTIL(net_side_pump(b), b->dead == 1);
+	g_lines = 0;
+	peer = net_peer(a->peer);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1 ||
+			  (peer->conn != NULL && peer->conn->dialled));
+	assert_int_equal(a->dead, 1);
+	assert_int_equal(a->dead_status, -FI_EACCES);
+	assert_int_equal(g_lines, 1);
+	assert_non_null(strstr(g_logged, "FI_UNIMEM_NET_KEY"));
+}
+
 /* A lack that lasts for too long ends the peer, with its reason in the log, be
  * it descriptors or memory. */
 static void test_no_descriptor_for_long(void **state)
@@ -325,6 +350,7 @@ int main(void)
 		TEST(test_frames_before_the_session),
 		TEST(test_waiting_link_ends),
 		TEST(test_accepted_is_dialled),
+		TEST(test_accepted_without_key_file),
 		TEST(test_ends_before_link),
 		TEST(test_other_address),
 	};

@@ -449,7 +449,9 @@ void net_dial(struct net_peer *peer)
 	int fd;
 
 	peer->redial = 0;
-	fd = sock_open(nif, 0, true);
+	/* anyone could compute the proofs of an empty key */
+	fd = by_key && nif->net->key.len == 0 ? -FI_EACCES :
+		sock_open(nif, 0, true);
 	conn = fd < 0 ? NULL : conn_new(nif, fd);
 	if (conn == NULL) {
 		if (fd >= 0)

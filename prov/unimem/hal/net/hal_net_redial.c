@@ -34,6 +34,9 @@ void net_log_unreached(struct net_peer *peer, int status)
 		net_host_text(&peer->host, text), peer->host.port,
 		nobody ? "no process has this interface" :
 		net_peer_by_key_file(peer) && status == -FI_EACCES ?
+		nif->net->key.len == 0 ? "connections by board and interface "
+		"need a key file (FI_UNIMEM_NET_KEY), and this process has "
+		"none" :
 		"has another key file, or none" :
 		status == -FI_EACCES ? "does not know the secret of its "
 		"address" : status == -EPROTONOSUPPORT ?
