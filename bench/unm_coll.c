@@ -188,7 +188,7 @@ static void print_line(const struct kind *k, const struct coll *c, double mine)
 	MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 	if (c->run->rank)
 		return;
-	printf("%-20s%-10zu%14.3f us%14.3f%14.3f\n", k->name,
+	printf("%-19s %-10zu%14.3f us%14.3f%14.3f\n", k->name,
 	       k->call == call_barrier ? 0 : c->size,
 	       sum / c->run->ranks * 1e6, least * 1e6, most * 1e6);
 	fflush(stdout);

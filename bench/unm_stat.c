@@ -70,13 +70,13 @@ int unm_parse_size(const char *s, char **end, size_t *size)
 
 void unm_row(const char *test, size_t size, double value, const char *unit)
 {
-	printf("%-20s%-10zu%14.3f %s\n", test, size, value, unit);
+	printf("%-19s %-10zu%14.3f %s\n", test, size, value, unit);
 	fflush(stdout);
 }
 
 void unm_row_header(void)
 {
-	printf("%-20s%-10s%14s %s\n", "# Test", "Size", "Value", "Unit");
+	printf("%-19s %-10s%14s %s\n", "# Test", "Size", "Value", "Unit");
 }
 
 int unm_pin(int core)
