@@ -293,9 +293,13 @@ smoke_session()
 # A rank that fails after its job was continued: mpirun says so.
 smoke_continued()
 {
-	local job proxy='' rc=0
+	local job proxy='' rc=0 file=$BUILD/demo/continued
 
-	mpirun -n 1 sh -c 'sleep 2; exit 3' &
+	mkdir -p "$BUILD/demo"
+	rm -f "$file"
+	# shellcheck disable=SC2016 # the inner shell's dollar
+	mpirun -n 1 sh -c 'until [ -e "$0" ]; do sleep 0.1; done; exit 3' \
+		"$file" &
 	job=$!
 	until [ -n "$proxy" ] && pgrep -x -P "$proxy" sh; do
 		kill -0 "$job"
@@ -303,6 +307,7 @@ smoke_continued()
 		proxy=$(pgrep -P "$job" hydra_pmi_proxy) || :
 	done
 	kill -CONT "$proxy"
+	touch "$file"
 	wait "$job" || rc=$?
 	echo "exit code $rc"
 	[ "$rc" -eq 3 ]

@@ -35,7 +35,8 @@ static struct {
 };
 
 /* The descriptors of remote mailboxes, by node. lock is not held while one is
- * opened. It is held during a fork, and then protects g_calls.fd, too. */
+ * opened. It is held during a fork, and calls_set() stores a new
+ * g_calls.fd under it; -1 is stored without it. */
 static struct {
 	pthread_mutex_t lock;
 	unsigned forks;			/* forks of this process */

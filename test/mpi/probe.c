@@ -3,7 +3,9 @@
  * probe.c - MPI_Iprobe() while many sends have completed that no call has
  * reported yet. Rank 0 sends SENDS messages to each other rank, and calls no
  * MPI function while the other ranks receive the messages. A completion queue
- * for fewer entries (FI_UNIMEM_CQ_SIZE) is then full in MPI_Iprobe(). Any MPI.
+ * for fewer entries (FI_UNIMEM_CQ_SIZE) is then full in MPI_Iprobe(). Four
+ * ranks of one node, of any MPI in which messages of LEN bytes are received
+ * without a call by the sender.
  */
 #include <mpi.h>
 #include <sched.h>

@@ -164,9 +164,9 @@ static void read_ready(int fd, char *line, size_t max)
  *
  * If the program ignores SIGCHLD, or waits for all its children, nothing is
  * left of a child that has ended, and another process may have its number at
- * any time. So the signal is sent by the pidfd, which was opened when the child
- * was started. Only where there is none (-1), it is sent to the number, which
- * waitpid() has found to be a child that runs.
+ * any time. So the signal is sent by the pidfd, which was opened directly after
+ * the child was started. Only where there is none (-1), it is sent to the
+ * number, which waitpid() has found to be a child that runs.
  */
 static void reap(pid_t pid, int pidfd, int ms)
 {
