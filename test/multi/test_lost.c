@@ -183,7 +183,9 @@ static void directed(void)
 }
 
 /* Messages that came before the peer died are received afterwards. A buffer for
- * several messages takes what is there, and ends then. */
+ * several messages takes what is there, and ends then. If *arg is true, the end
+ * may be noticed before anything is sent to the peer; otherwise a send comes
+ * first. */
 static int heir(int fd, void *arg)
 {
 	uint8_t buf[4096];
@@ -197,7 +199,6 @@ static int heir(int fd, void *arg)
 	struct node n;
 	ssize_t ret;
 
-	(void)arg;
 	node_start(&n, fd, 0);
 	multi.addr = look.addr = n.peer[1];
 	do {
@@ -206,7 +207,10 @@ static int heir(int fd, void *arg)
 			;
 		CHECK(ret == 1 || error.err == FI_ENOMSG);
 	} while (ret != 1);
-	node_report(&n, fd, 0);
+	if (*(bool *)arg)
+		node_report(&n, fd, 0);
+	else
+		procs_exchange(fd, 0);
 	/* the messages are taken before the end is reported */
 	while ((ret = fi_tinject(n.ep, buf, 8, n.peer[1], 1)) == 0 ||
 	       ret == -FI_EAGAIN)
@@ -241,9 +245,9 @@ static int testator(int fd, void *arg)
 	return 1;
 }
 
-static void stored(void)
+static void stored(void *arg)
 {
-	struct proc *p[2] = { proc_start(heir, NULL, NULL),
+	struct proc *p[2] = { proc_start(heir, arg, NULL),
 			      proc_start(testator, NULL, NULL) };
 
 	procs_join(p, 2);
@@ -452,7 +456,8 @@ static void name_removed(void *arg)
 
 PROCS_MAIN(
 	PROCS_CASE(directed, 0),
-	PROCS_CASE(stored, 0),
+	PROCS_WITH(stored, 0, stored, &(bool){ true }),
+	PROCS_WITH(stored_unnoticed, 0, stored, &(bool){ false }),
 	PROCS_WITH(closed_in_order, 0, closed_in_order, &(bool){ true }),
 	PROCS_WITH(closed_and_ended, 0, closed_in_order, &(bool){ false }),
 	PROCS_CASE(any_incarnation, 0),

@@ -194,6 +194,25 @@ static void hello_after_an_end(void **state)
 	}
 }
 
+/* A peer that has connected first was connected, whatever notices its end. */
+static void connect_back_finds_the_end(void **state)
+{
+	struct pair p = pair_open();
+	struct hal_addr addr = p.a->addr;
+	struct hal_peer *peer = NULL;
+
+	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
+	assert_true(until(&p, p.ba != NULL));
+	hal_if_close(p.a);
+	p.a = NULL;
+	assert_int_equal(hal_connect(p.b, &addr, &peer), -FI_EAGAIN);
+	assert_true(until(&p, p.dead_b != 0));
+	assert_int_equal(p.dead_b, -FI_ESHUTDOWN);
+	assert_int_equal(hal_connect(p.b, &addr, &peer), -FI_ECONNREFUSED);
+	assert_null(peer);
+	unpair(&p);
+}
+
 UNIT_MAIN(
 	DEV_TEST(link_page_differs),
 	DEV_TEST(link_page_never_comes),
@@ -202,4 +221,5 @@ UNIT_MAIN(
 	DEV_TEST(space_of_the_dead),
 	DEV_TEST(peer_of_another_user),
 	DEV_TEST(hello_after_an_end),
+	DEV_TEST(connect_back_finds_the_end),
 )

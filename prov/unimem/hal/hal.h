@@ -182,10 +182,10 @@ static inline void hal_if_disarm(struct hal_if *hif)
  * the job. Packets and stores may be sent at once; HAL_EV_CONNECTED or
  * HAL_EV_DEAD follows. If the peer has connected first, its object is returned,
  * and so it is for a second call.
- * -FI_EAGAIN: the peer cannot accept now, try again; -FI_ECONNREFUSED: no
- * process holds that interface; -FI_EACCES: only other users do, or there is no
- * key file for connections to other hosts; -FI_EINVAL: no valid address;
- * -FI_EMFILE, -FI_ENOMEM.
+ * -FI_EAGAIN: the peer cannot accept now, or it has connected first and is
+ * ending, try again; -FI_ECONNREFUSED: no process holds that interface;
+ * -FI_EACCES: only other users do, or there is no key file for connections to
+ * other hosts; -FI_EINVAL: no valid address; -FI_EMFILE, -FI_ENOMEM.
  */
 static inline int hal_connect(struct hal_if *hif, const struct hal_addr *to,
 			      struct hal_peer **peer)

@@ -229,6 +229,14 @@ struct hal_peer {
 					 * first */
 };
 
+/* The result of hal_connect() for a peer that is ending. One that has connected
+ * first was connected: HAL_EV_DEAD follows, after the packets it has sent. */
+static inline int hal_connect_ending(const struct hal_peer *peer)
+{
+	return peer->dead || peer->rx.cells == NULL ? -FI_ECONNREFUSED :
+		-FI_EAGAIN;
+}
+
 /* From hal_if_open() to hal_if_close(); one thread at a time may use it. */
 struct hal_if {
 	struct hal_peer **inbound;	/* peers with an open inbound half, to

@@ -104,6 +104,14 @@ err_queue:
 	       -FI_ECONNREFUSED : ret;
 }
 
+/* The peer has connected first. */
+static int open_back(struct dev_peer *peer)
+{
+	int ret = open_out(peer);
+
+	return ret == -FI_ECONNREFUSED ? hal_connect_ending(&peer->p) : ret;
+}
+
 static int connect_new(struct dev_if *dif, const struct hal_addr *to,
 		       struct dev_peer **out)
 {
@@ -144,17 +152,18 @@ int dev_connect(struct hal_if *hif, const struct hal_addr *to,
 	peer = dev_peer_find(dif, to);
 	if (peer != NULL && !dev_lives(peer)) {
 		if (to->nonce != HAL_ADDR_ANY)
-			return -FI_ECONNREFUSED;
+			return hal_connect_ending(&peer->p);
 		peer = NULL;		/* another process may hold it now */
 	}
 	if (peer == NULL)
 		ret = connect_new(dif, to, &peer);
 	else if (peer->hello == DEV_HELLO_NONE)
-		ret = open_out(peer);
+		ret = open_back(peer);
 	if (ret != 0)
 		return ret;
 	if (!dev_hello_send(peer))
-		return dev_lives(peer) ? -FI_EAGAIN : -FI_ECONNREFUSED;
+		return dev_lives(peer) ? -FI_EAGAIN :
+			hal_connect_ending(&peer->p);
 	peer->p.tx.open = true;
 	peer->known = true;
 	*hp = &peer->p;

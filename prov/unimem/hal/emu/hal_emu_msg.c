@@ -223,7 +223,7 @@ static int connect_back(struct emu_peer *peer)
 	close(link);
 	if (ret != 0)
 		emu_link_unmake(peer);
-	return ret == -FI_ECONNRESET ? -FI_ECONNREFUSED : ret;
+	return ret == -FI_ECONNRESET ? hal_connect_ending(&peer->p) : ret;
 }
 
 static bool addr_valid(const struct emu_if *eif, const struct hal_addr *a)
@@ -259,7 +259,7 @@ int emu_connect(struct hal_if *hif, const struct hal_addr *to,
 	if (peer == NULL)
 		ret = connect_new(eif, to, &peer);
 	else if (peer->p.dead || peer->dying != 0)
-		return -FI_ECONNREFUSED;
+		return hal_connect_ending(&peer->p);
 	else if (peer->p.addr.nonce != to->nonce &&
 		 to->nonce != HAL_ADDR_ANY)
 		return -FI_EAGAIN;	/* WELCOME brings the nonce */

@@ -199,7 +199,7 @@ int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
 		return -FI_ECONNREFUSED;
 	peer = net_peer_find(nif, to);
 	if (peer != NULL && (peer->p.dead || peer->dying != 0))
-		return -FI_ECONNREFUSED;
+		return hal_connect_ending(&peer->p);
 	if (peer == NULL && net_peer_at(nif, to) != NULL)
 		return -FI_EAGAIN;	/* ANSWER brings its nonce */
 	if (peer == NULL) {
