@@ -46,15 +46,18 @@ static void send_packet(void)
 				      0), 0);
 }
 
-/* Until let_go() is called the time of the first release is not over. */
+/* Until let_go() is called the time of the first release is not over, nor that
+ * of the last frame of a stream. */
 static void hold(void)
 {
 	net_peer(b->peer)->done_at = UINT64_MAX - NET_DONE_NS;
+	net_peer(b->peer)->came_at = UINT64_MAX - NET_GAP_NS;
 }
 
 static void let_go(void)
 {
 	net_peer(b->peer)->done_at = 0;
+	net_peer(b->peer)->came_at = 0;
 }
 
 /* Let b receive and release a packet. */
@@ -146,6 +149,46 @@ static void test_time_is_over(void **state)
 	send_packet();
 	release();
 	assert_true(peer->done_at == begin);
+}
+
+/* Releases wait for the next frame of a stream. */
+static void test_stream(void **state)
+{
+	struct net_peer *peer;
+
+	talk();
+	peer = net_peer(b->peer);
+	packet();
+	peer->done_at = 0;
+	peer->stream = true;
+	pumps(10);
+	assert_int_equal(g_sent, 0);
+	peer->came_at = 0;
+	pumps(1);
+	assert_int_equal(g_sent, 1);
+}
+
+/* It is a stream if more than one frame came before b has sent one. */
+static void test_stream_begins(void **state)
+{
+	struct net_peer *peer;
+	uint64_t begin;
+
+	talk();
+	peer = net_peer(b->peer);
+	for (unsigned i = 1; i <= 4; i++) {
+		begin = unm_now_ns();
+		send_packet();
+		release();
+		assert_true(peer->came_at >= begin &&
+			    peer->came_at <= unm_now_ns());
+		if (i % 2 == 0)
+			packet();
+		let_go();
+		pumps(1);
+		assert_int_equal(g_sent, i);
+		assert_true(peer->stream == (i % 2 == 0));
+	}
 }
 
 /* A packet of b carries the release. */
@@ -312,6 +355,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		NET_PAIR_TEST(test_waits),
 		NET_PAIR_TEST(test_time_is_over),
+		NET_PAIR_TEST(test_stream),
+		NET_PAIR_TEST(test_stream_begins),
 		NET_PAIR_TEST(test_rides),
 		NET_PAIR_TEST(test_last_call),
 		NET_PAIR_TEST(test_space),

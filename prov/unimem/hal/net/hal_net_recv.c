@@ -21,6 +21,7 @@
 #include "hal/net/hal_net_recv.h"
 #include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_state.h"
+#include "util/unm_clock.h"
 
 /* ---- Records ------------------------------------------------------- */
 
@@ -201,8 +202,10 @@ static void received(void *owner, const void *data, size_t len)
 		peer->resumes = 0;
 	}
 	ret = net_stream_ack(&peer->s, head.ack);
-	if (ret == 0 && head.seq != 0)
+	if (ret == 0 && head.seq != 0) {
+		peer->came_at = unm_now_ns();
 		ret = take(peer, &head, data, len);
+	}
 	if (ret != 0) {
 		hal_log(0, "interface %u:%u on another host: %s: disconnected",
 			peer->p.addr.board, peer->p.addr.iface,

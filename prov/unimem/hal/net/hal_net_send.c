@@ -5,7 +5,7 @@
  * hal_net_send.h declares the entry points. A packet is sent at once, together
  * with the stores and back words before it. Released slots wait for the next
  * frame, so that an answer carries them, but not longer than NET_DONE_NS while
- * the interface is pumped.
+ * the interface is pumped; those of a stream until it pauses for NET_GAP_NS.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +72,7 @@ static void transmit(struct net_peer *peer, struct net_frame *frame,
 		net_frame_put(peer->nif, frame);
 		return;			/* net_service() ends the peer */
 	}
+	peer->stream = peer->s.taken - peer->s.reported > 1;
 	peer->s.reported = peer->s.taken;
 	peer->ack_due = false;
 	memcpy(frame->bytes, &head, sizeof(head));
@@ -229,13 +230,15 @@ void net_flush_later(struct net_if *nif)
 static bool done_may_wait(const struct net_peer *peer)
 {
 	const struct hal_if *hif = peer->nif->hif;
+	uint64_t until = peer->stream ? peer->came_at + NET_GAP_NS :
+		peer->done_at + NET_DONE_NS;
 
 	return peer->back_dirty == NET_DONE_BIT && peer->cur == NULL &&
 		!peer->ack_due && hif->peer_waits != NULL &&
 		peer->s.taken - peer->s.reported < NET_ACK_EVERY &&
 		peer->stored <= NET_DONE_BYTES &&
 		peer->stored <= hif->caps->space_bytes / 4 &&
-		unm_now_ns() < peer->done_at + NET_DONE_NS;
+		unm_now_ns() < until;
 }
 
 void net_flush_due(struct net_if *nif)

@@ -57,6 +57,7 @@
 #define NET_DONE_NS	UINT64_C(5000)	/* for which released slots wait for a
 					 * frame: an MPI program answers within
 					 * this time */
+#define NET_GAP_NS	UINT64_C(20000)	/* between frames of a stream */
 
 /* Additions to the HAL, from hal_net_wrap() to the close. Constant. */
 struct net_hal {
@@ -240,6 +241,9 @@ struct net_peer {
 	uint64_t done_sent;		/* released slots that the peer knows */
 	uint64_t done_at;		/* ns: the first one was released that
 					 * it does not know */
+	uint64_t came_at;		/* ns: its last numbered frame came */
+	bool stream;			/* several came before this process
+					 * last sent a frame */
 	uint64_t stored;		/* bytes that it stored since a frame
 					 * last released all that had come */
 	uint32_t back_known;		/* bit n: word n was stored before */
