@@ -86,6 +86,8 @@ static bool answer(struct side *s, struct hal_peer *peer, uint8_t flags,
 			return false;
 		hal_if_pump(s->hif);
 	}
+	if (!peer->tx.open)		/* it is ending: the next service */
+		return false;		/* reports that */
 	do {
 		ret = hal_pkt_send(peer, hal_head(ST_ANSWER, flags), w, 2,
 				   NULL, 0);
