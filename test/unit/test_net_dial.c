@@ -737,6 +737,24 @@ static void test_no_memory_to_listen(void **state)
 #define TEST(f)								\
 	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
 
+/* A peer that has dialled was connected, whatever notices its end first. */
+static void test_answers_one_that_ends(void **state)
+{
+	struct hal_peer *peer = NULL;
+	uint64_t word = 7, head;
+
+	net_pair_dial(a, b);
+	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
+				      0), 0);
+	NET_PAIR_UNTIL(b->peer != NULL && hal_rx_peek(b->peer, &head) != NULL);
+	net_peer_dying(net_peer(b->peer), -FI_ECONNRESET);
+	assert_int_equal(hal_connect_host(b->hif, &a->hif->addr, a->hif->host,
+					  &peer), -FI_EAGAIN);
+	assert_null(peer);
+	NET_PAIR_UNTIL(b->dead == 1);
+	assert_int_equal(b->dead_status, -FI_ECONNRESET);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -765,6 +783,7 @@ int main(void)
 		TEST(test_descriptor_of_another),
 		TEST(test_descriptor_of_freed),
 		TEST(test_no_memory_to_listen),
+		TEST(test_answers_one_that_ends),
 	};
 
 	hal_log_set(keep_log);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_net_hold.c - released slots wait for a frame that is sent anyway, but
- * not for ever: for NET_DONE_NS, until the sender may lack slots or receive
- * space, and until the interface is armed; and not if the user of the interface
- * may not call again. hold() and let_go() set the time of the first release.
+ * not for ever: for NET_DONE_NS, those of a stream until it pauses for
+ * NET_GAP_NS, until the sender may lack slots or receive space, and until the
+ * interface is armed; and not if the user of the interface may not call again.
+ * hold() and let_go() set the times of the first release and the last frame.
  */
 #include "hal/net/hal_net_send.h"
 #include "lib/net_pair.h"
@@ -182,6 +183,7 @@ static void test_stream_begins(void **state)
 		release();
 		assert_true(peer->came_at >= begin &&
 			    peer->came_at <= unm_now_ns());
+		hold();
 		if (i % 2 == 0)
 			packet();
 		let_go();

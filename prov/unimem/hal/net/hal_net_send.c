@@ -230,8 +230,10 @@ void net_flush_later(struct net_if *nif)
 static bool done_may_wait(const struct net_peer *peer)
 {
 	const struct hal_if *hif = peer->nif->hif;
-	uint64_t until = peer->stream ? peer->came_at + NET_GAP_NS :
-		peer->done_at + NET_DONE_NS;
+	uint64_t until = peer->done_at + NET_DONE_NS;
+
+	if (peer->stream && until < peer->came_at + NET_GAP_NS)
+		until = peer->came_at + NET_GAP_NS;
 
 	return peer->back_dirty == NET_DONE_BIT && peer->cur == NULL &&
 		!peer->ack_due && hif->peer_waits != NULL &&
