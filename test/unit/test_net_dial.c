@@ -734,9 +734,6 @@ static void test_no_memory_to_listen(void **state)
 	NET_PAIR_UNTIL(a->connected == 1);
 }
 
-#define TEST(f)								\
-	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
-
 /* A peer that has dialled was connected, whatever notices its end first. */
 static void test_answers_one_that_ends(void **state)
 {
@@ -754,6 +751,9 @@ static void test_answers_one_that_ends(void **state)
 	NET_PAIR_UNTIL(b->dead == 1);
 	assert_int_equal(b->dead_status, -FI_ECONNRESET);
 }
+
+#define TEST(f)								\
+	{ #f, net_pair_test, setup, net_pair_teardown, (void *)f }
 
 int main(void)
 {
