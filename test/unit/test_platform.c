@@ -452,7 +452,7 @@ void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
 			return MAP_FAILED;
 		}
 		at = (void *)syscall(SYS_mmap, at, len, prot, flags,
-				     uio.map[n], 0);
+				     uio.map[n], (off_t)0);
 		uio.at = at;
 		uio.len = len;
 		return at;
