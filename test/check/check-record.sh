@@ -6,8 +6,9 @@
 # does not hide a failure; a change to a job's inputs discards its result, other
 # changes do not. With a list and jobs made for this. A job's skips have reasons
 # in test/skips.txt, also those inside programs of make and of programs that the
-# job runs itself. In the real list each input is there, and each mutant is an
-# input of its job, as are the file it changes and the test that notices it.
+# job runs itself. In the real list each input is there, each test program that
+# a job names is its input, and each mutant is an input of its job, as are the
+# file it changes and the test that notices it.
 . "$(dirname "$0")/check-lib.sh"
 
 command -v bash >/dev/null 2>&1 || skip "bash is not installed"
@@ -45,6 +46,27 @@ while IFS= read -r path; do
 	failed=1
 done <"$top/paths"
 
+# inputs_lack FILES INPUTS : print those of FILES, one in each line, that are no
+# inputs; false if all are
+inputs_lack()
+{
+	sed "s/^/$(printf '%64s' '')  /" "$1" |
+		bash scripts/step full_inputs "$2" | cut -c67- >"$top/found"
+	! diff "$1" "$top/found"
+}
+
+# The source of each test program that a job names is its input.
+bash scripts/step full_list >"$top/list"
+while IFS= read -r line; do
+	job=$(echo "$line" | cut -f2)
+	echo "$job" | grep -oE 'test/(unit|multi|conform)/\w+' |
+		sed 's/$/.c/' | sort -u >"$top/wanted"
+	inputs_lack "$top/wanted" "$(echo "$line" | cut -f1)" || continue
+	echo "FAIL: scripts/full.list: these programs are no inputs of" \
+		"${job%%:*}"
+	failed=1
+done <"$top/list"
+
 # The mutants of a job whose inputs are not all of the source: each is an input,
 # as are the file that it changes and the test that notices it.
 mutants_of()
@@ -70,9 +92,7 @@ while read -r job <&3; do
 		sed -E 's,^(test/(unit|multi|fuzz|conform)/\w+)$,\1.c,' |
 		sort -u >"$top/wanted"
 	[ -s "$top/wanted" ] || exit 99
-	sed "s/^/$(printf '%64s' '')  /" "$top/wanted" |
-		bash scripts/step full_inputs "$inputs" | cut -c67- |
-		diff "$top/wanted" - && continue
+	inputs_lack "$top/wanted" "$inputs" || continue
 	echo "FAIL: scripts/full.list: these files matter to $job, and are no" \
 		"inputs"
 	failed=1
