@@ -49,7 +49,7 @@ static bool allow(struct ep_pair *p)
 	if (of_b->space == NULL)
 		assert_int_equal(unm_peer_find_space(of_b, 1), 0);
 	unm_space_resize(of_b->space, all);
-	/* else the ring has its former size again, once it is empty */
+	/* unm_peer_space_fit() gives an empty ring this size */
 	of_b->space_used = of_b->space->bytes;
 	EP_OK(fi_inject(p->a->ep, "", 1, p->ab));
 	ep_received(p->b, &c);
