@@ -422,7 +422,7 @@ static unsigned words_not_there(struct pair *p)
 }
 
 /*
- * hal_rx_back_sync() stores a word and reads it back (hal.md, 4.9 and 12).
+ * hal_rx_back_sync() stores a word and reads it back (hal.md, 4.10 and 12).
  * Where stores are delayed, the word arrives only because of the read: without
  * the read it does not. A caller without a page to store to, or whose peer is
  * dead, gets -FI_EAGAIN.

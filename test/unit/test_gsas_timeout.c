@@ -30,7 +30,8 @@ static gsas_addr resume(pid_t pid)
 	return a;
 }
 
-/* A wait since begin lasted so long. It counts from at most 1 ms before. */
+/* All waits since the service last answered, which began at begin or up to 1 ms
+ * before, lasted so long. */
 static void check_waited(uint64_t begin, uint64_t ms)
 {
 	assert_true(unm_now_ns() - begin >= (ms - 1) * 1000000);
@@ -126,11 +127,12 @@ static void stopped_dequeue(int ms)
 			 0);
 	assert_int_equal(gsas_queue_open(addr, &q), 0);
 	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
-	/* the limit of the call is not that of the service */
+	begin = unm_now_ns();
+	/* The limit of the call is not that of the service. This wait counts
+	 * as waited for the service, too. */
 	assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
 	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
 	unit_stop(pid);
-	begin = unm_now_ns();
 	assert_int_equal(gsas_dequeue_wait(q, &word, ms), -ETIMEDOUT);
 	check_waited(begin, LIMIT_MS);
 	assert_int_equal(gsas_dequeue_wait(q, &word, ms), -ECONNRESET);
