@@ -83,6 +83,9 @@ int broken_forward(struct bpeer *bp, const struct packet *p);
 
 /* Hide the peer's back words, so that stores call the decorator. */
 void broken_veil_back(struct bpeer *bp);
+/* Store a back word, or the done counter (word < 0), as the correct backend
+ * does: where the peer's back words are not mapped, by its call. */
+void broken_back_store(struct hal_peer *peer, int word, uint64_t val);
 
 extern const struct mutation broken_pkt[], broken_dma[], broken_conn[],
 	broken_shared[], broken_iface0[], broken_alias[];

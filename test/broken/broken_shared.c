@@ -12,16 +12,6 @@
 
 /* ---- Back words ------------------------------------------------------ */
 
-static void store_back(struct bpeer *bp, int word, uint64_t val)
-{
-	if (bp->back == NULL)		/* a device: a store is a call */
-		broken_base->back_store(bp->peer, word, val);
-	else if (word < 0)
-		atomic_store(&bp->back->done, val);
-	else
-		atomic_store(&bp->back->word[word], val);
-}
-
 #define LATE_PUMPS	4		/* more pumps than two peers can differ
 					 * by */
 
@@ -32,7 +22,7 @@ static void posted_back_store(struct hal_peer *peer, int word, uint64_t val)
 	struct bpeer *bp = broken_peer(peer);
 
 	if (word != 0) {
-		store_back(bp, word, val);
+		broken_back_store(peer, word, val);
 		return;
 	}
 	bp->late_word = val;
@@ -43,7 +33,7 @@ static void let_word_go(struct bpeer *bp, void *arg)
 {
 	(void)arg;
 	if (bp->word_late != 0 && --bp->word_late == 0)
-		store_back(bp, 0, bp->late_word);
+		broken_back_store(bp->peer, 0, bp->late_word);
 }
 
 static void posted_pump(struct hal_if *hif)

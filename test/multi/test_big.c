@@ -9,7 +9,8 @@
  * Each message begins elsewhere in the pattern, so that what the one before
  * left in the receiver's buffer is not taken for it.
  *
- * UNM_TEST_BIG=1: every size in every way; make check does those that differ.
+ * UNM_TEST_BIG=1: every size in every way; make check-long does those that
+ * differ.
  */
 #include <errno.h>
 #include <stdio.h>
