@@ -32,7 +32,8 @@ AARCH64_LSE+=" test/unit/test_op test/unit/test_op_race"
 AARCH64_LSE+=" test/unit/test_rma test/unit/test_atomic"
 AARCH64_LSE+=" test/unit/test_litmus test/check/check-dso.sh"
 AARCH64_LSE+=" test/check/check-info.sh"
-AARCH64_ALL="UNIT_TESTS PROC_TESTS PLAIN_TESTS test/check/check-hal-emu.sh"
+AARCH64_ALL="UNIT_TESTS BUSY_TESTS PROC_TESTS PLAIN_TESTS"
+AARCH64_ALL+=" test/check/check-hal-emu.sh"
 AARCH64_ALL+=" test/check/check-dso.sh test/check/check-info.sh"
 
 # ---- The target's libraries -----------------------------------------------

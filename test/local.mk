@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Tests. A new test is one line in UNIT_TESTS, PROC_TESTS or CHECKS.
+# Tests. A new test is one line in UNIT_TESTS, BUSY_TESTS, PROC_TESTS or CHECKS.
 
 # ---- Tests ---------------------------------------------------------------
 
@@ -120,13 +120,11 @@ UNIT_TESTS = \
 	test/unit/test_filter \
 	test/unit/test_gsas_queue \
 	test/unit/test_gsas_queue_race \
-	test/unit/test_gsas_queue_wait \
 	test/unit/test_forged \
 	test/unit/test_garbage \
 	test/unit/test_growth \
 	test/unit/test_long \
 	test/unit/test_gsas_again \
-	test/unit/test_guard \
 	test/unit/test_gsas_batch \
 	test/unit/test_gsas_board \
 	test/unit/test_gsas_budget \
@@ -139,7 +137,6 @@ UNIT_TESTS = \
 	test/unit/test_gsas_life \
 	test/unit/test_gsas_lies \
 	test/unit/test_gsas_published \
-	test/unit/test_gsas_map \
 	test/unit/test_gsas_mmu \
 	test/unit/test_gsas_misuse \
 	test/unit/test_gsas_ops \
@@ -157,16 +154,12 @@ UNIT_TESTS = \
 	test/unit/test_gsas_typed \
 	test/unit/test_gsas_work \
 	test/unit/test_gsas_wrong \
-	test/unit/test_data \
-	test/unit/test_dev \
 	test/unit/test_dev_bus \
-	test/unit/test_dev_board \
 	test/unit/test_dev_full \
 	test/unit/test_dev_hello \
 	test/unit/test_dev_peer \
 	test/unit/test_dev_refused \
 	test/unit/test_dev_route \
-	test/unit/test_dev_silent \
 	test/unit/test_dev_space \
 	test/unit/test_dev_table \
 	test/unit/test_dma_fail \
@@ -188,7 +181,6 @@ UNIT_TESTS = \
 	test/unit/test_due \
 	test/unit/test_edges \
 	test/unit/test_mem \
-	test/unit/test_mem_find \
 	test/unit/test_missed_events \
 	test/unit/test_mr \
 	test/unit/test_mr_info \
@@ -196,20 +188,15 @@ UNIT_TESTS = \
 	test/unit/test_misuse \
 	test/unit/test_model \
 	test/unit/test_model_file \
-	test/unit/test_model_link \
 	test/unit/test_multi \
 	test/unit/test_net_auth \
-	test/unit/test_net_conn \
-	test/unit/test_net_dial \
 	test/unit/test_net_dir \
 	test/unit/test_net_hold \
 	test/unit/test_net_hosts \
-	test/unit/test_net_engine \
 	test/unit/test_net_region \
 	test/unit/test_net_room \
 	test/unit/test_net_stream \
 	test/unit/test_net_idle \
-	test/unit/test_net_link \
 	test/unit/test_net_silence \
 	test/unit/test_net_suspend \
 	test/unit/test_net_wire \
@@ -219,14 +206,12 @@ UNIT_TESTS = \
 	test/unit/test_numbers \
 	test/unit/test_object \
 	test/unit/test_op \
-	test/unit/test_op_race \
 	test/unit/test_order \
 	test/unit/test_page_size \
 	test/unit/test_peek \
 	test/unit/test_platform \
 	test/unit/test_poll \
 	test/unit/test_pool \
-	test/unit/test_pressure \
 	test/unit/test_launcher \
 	test/unit/test_backlog \
 	test/unit/test_reach \
@@ -237,7 +222,6 @@ UNIT_TESTS = \
 	test/unit/test_regs_bus \
 	test/unit/test_regs_dma \
 	test/unit/test_regs_time \
-	test/unit/test_rma \
 	test/unit/test_merge \
 	test/unit/test_retry \
 	test/unit/test_reuse \
@@ -252,13 +236,11 @@ UNIT_TESTS = \
 	test/unit/test_sleep_check \
 	test/unit/test_sleepers \
 	test/unit/test_source \
-	test/unit/test_space \
 	test/unit/test_span \
 	test/unit/test_start \
 	test/unit/test_stats \
 	test/unit/test_stream \
 	test/unit/test_task \
-	test/unit/test_threads \
 	test/unit/test_topology \
 	test/unit/test_transfer \
 	test/unit/test_trigger \
@@ -268,6 +250,28 @@ UNIT_TESTS = \
 	test/unit/test_way \
 	test/unit/test_wire \
 	test/unit/test_work
+
+# cmocka programs, too, of seconds of processor time each: make check-unit
+# leaves them out
+BUSY_TESTS = \
+	test/unit/test_data \
+	test/unit/test_dev \
+	test/unit/test_dev_board \
+	test/unit/test_dev_silent \
+	test/unit/test_gsas_map \
+	test/unit/test_gsas_queue_wait \
+	test/unit/test_guard \
+	test/unit/test_mem_find \
+	test/unit/test_model_link \
+	test/unit/test_net_conn \
+	test/unit/test_net_dial \
+	test/unit/test_net_engine \
+	test/unit/test_net_link \
+	test/unit/test_op_race \
+	test/unit/test_pressure \
+	test/unit/test_rma \
+	test/unit/test_space \
+	test/unit/test_threads
 
 # of GSAS as a whole: with libgsas.so and gsasd
 GSAS_TESTS = \
@@ -357,14 +361,15 @@ LONG_TESTS = \
 	test/check/check-hal-wrap.sh \
 	test/multi/test_big
 
-ALL_TESTS = $(UNIT_TESTS) $(PROC_TESTS) $(PLAIN_TESTS) test/multi/test_big \
-	$(EP_CHECKS) $(HAL_CHECKS) $(TOOL_CHECKS) $(CHECKS)
+ALL_TESTS = $(UNIT_TESTS) $(BUSY_TESTS) $(PROC_TESTS) $(PLAIN_TESTS) \
+	test/multi/test_big $(EP_CHECKS) $(HAL_CHECKS) $(TOOL_CHECKS) $(CHECKS)
 
 # for AddressSanitizer: with --enable-fault-points the one build in which
 # processes die at named points, too; the longest goes first
 ASAN_TESTS = \
 	test/check/check-hal-emu.sh \
 	$(UNIT_TESTS) \
+	$(BUSY_TESTS) \
 	$(PROC_TESTS)
 
 # Of ASAN_TESTS those that ./quickstart check runs: their input is hostile, or
@@ -562,11 +567,12 @@ TESTS += $(FUZZERS)
 else !FUZZ
 if HAVE_CMOCKA
 check_PROGRAMS += test/conform/hal_conform test/multi/test_big \
-	$(UNIT_TESTS) $(PROC_TESTS) $(PLAIN_TESTS)
+	$(UNIT_TESTS) $(BUSY_TESTS) $(PROC_TESTS) $(PLAIN_TESTS)
 # the longest goes first
 TESTS += test/check/check-hal-emu.sh \
 	test/multi/test_fork \
-	$(GSAS_TESTS) $(MAILBOX_TESTS) $(UNIT_TESTS) $(PLAIN_TESTS)
+	$(GSAS_TESTS) $(MAILBOX_TESTS) $(UNIT_TESTS) $(BUSY_TESTS) \
+	$(PLAIN_TESTS)
 EXTRA_TESTS = $(MORE_TESTS) $(LONG_TESTS)
 # Never true: automake writes the rules that run a program only for programs in
 # TESTS, whatever the condition is.
