@@ -66,7 +66,7 @@ HAL_CHECKS = \
 	test/check/check-hal-sim-odd.sh \
 	test/check/check-hal-wrap.sh
 
-# endpoint tests of UNIT_TESTS again, under other circumstances
+# endpoint tests of test/unit again, under other circumstances
 EP_CHECKS = \
 	test/check/check-ep-exanode.sh \
 	test/check/check-ep-fault.sh \
@@ -368,8 +368,8 @@ ALL_TESTS = $(UNIT_TESTS) $(BUSY_TESTS) $(PROC_TESTS) $(PLAIN_TESTS) \
 # processes die at named points, too; the longest goes first
 ASAN_TESTS = \
 	test/check/check-hal-emu.sh \
-	$(UNIT_TESTS) \
 	$(BUSY_TESTS) \
+	$(UNIT_TESTS) \
 	$(PROC_TESTS)
 
 # Of ASAN_TESTS those that ./quickstart check runs: their input is hostile, or
@@ -571,7 +571,7 @@ check_PROGRAMS += test/conform/hal_conform test/multi/test_big \
 # the longest goes first
 TESTS += test/check/check-hal-emu.sh \
 	test/multi/test_fork \
-	$(GSAS_TESTS) $(MAILBOX_TESTS) $(UNIT_TESTS) $(BUSY_TESTS) \
+	$(GSAS_TESTS) $(MAILBOX_TESTS) $(BUSY_TESTS) $(UNIT_TESTS) \
 	$(PLAIN_TESTS)
 EXTRA_TESTS = $(MORE_TESTS) $(LONG_TESTS)
 # Never true: automake writes the rules that run a program only for programs in
