@@ -38,8 +38,8 @@ def die(text):
 
 def share(text):
     """--thin N/R as (N, R), N as (N, 0): one of N tests, R from 0 to N - 1.
-    check-full sets UNM_TEST_SHARE, a number of its source, which is added to
-    R: each source has other shares."""
+    check-full sets UNM_TEST_SHARE, a number of the job's inputs, which is added
+    to R: each state of these has other shares."""
     found = re.fullmatch(r"(\d+)(?:/(\d+))?", text)
     part, rest = map(int, found.groups("0")) if found else (0, 0)
     if rest >= part:

@@ -27,7 +27,8 @@
 
 #define MOST_HOSTS	4096
 #define MOST_BYTES	(64u << 20)	/* of an answer */
-/* a master would stay, with the pipe, and end with the first look */
+/* A master process of ssh (ControlMaster) would keep the pipe open after the
+ * answer, and unimem_info would wait for its end. */
 #define SSH		"ssh -o BatchMode=yes -o ControlMaster=no"
 
 struct host {

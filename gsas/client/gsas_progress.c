@@ -4,7 +4,7 @@
  * notifications to the requests and queues that they are for, sends further
  * parts of long GETs and PUTs, closes connections whose service ended.
  *
- * It is above all that a packet may concern, which therefore need not know it.
+ * It includes the modules that a packet may concern; none of them includes it.
  * Nothing here waits, so there is no recursion.
  */
 #include "client/gsas_bulk.h"

@@ -126,7 +126,7 @@ int gsas_queue_take(const struct gsas_queue_view *view, uint64_t *word,
 		is = atomic_load_explicit(&view->words[
 			((uint64_t)buffer << shape->shift) + in],
 			memory_order_relaxed);
-		/* release: pairs with the acquire in accept_head() of
+		/* release: pairs with the acquire in update_taken() of
 		 * gsas_queue.c, after which the service reuses the buffer */
 		if (atomic_compare_exchange_strong_explicit(&head->head, &at,
 				at + 1, memory_order_seq_cst,

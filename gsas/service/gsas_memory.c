@@ -13,8 +13,8 @@
  *   - the services of a host share a budget. Each shows how many pages it has
  *     by the length of a lock on the file of its program. All processes can
  *     read the lock, and the kernel releases it when its process ends;
- *   - of the processes that run the same program one at a time checks and
- *     shows, or checks and populates.
+ *   - only one process of the same program at a time checks and shows, or
+ *     checks and populates.
  *
  * Any user who can read the file of the program can lock it too. Locks that no
  * service would set are ignored, and a lock for ever on the turns costs one

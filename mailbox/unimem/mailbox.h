@@ -8,8 +8,7 @@
  * unimem-mailboxd(8), do the work of the driver, so descriptors come from
  * mailbox_open(). unimem-mailbox-cuse(8) offers open("/dev/Unimem/mailboxA"),
  * where the machine allows it. The manual page mailbox(3) lists what differs
- * from the driver. Any thread may call any of
- * these functions.
+ * from the driver. Any thread may call any of these functions.
  */
 #ifndef UNIMEM_MAILBOX_H
 #define UNIMEM_MAILBOX_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_log.h - writing to libfabric's log: one line for each fact, and none
- * where a call returns -FI_EAGAIN, because applications repeat such calls. */
+/* unm_log.h - writing to libfabric's log: one line for each fact. Applications
+ * repeat calls that return -FI_EAGAIN: they write none, except the first one of
+ * a shortage of memory or descriptors. */
 #ifndef UNM_LOG_H
 #define UNM_LOG_H
 

@@ -5,7 +5,7 @@
  *
  * HAL_FAULT_POINT(p) marks a place. In a build configured with
  * --enable-fault-points the environment variable
- * FI_UNIMEM_POINT=name:n:kill|stop|exit[,...] arms places
+ * FI_UNIMEM_POINT=name:n:kill|stop|exit[,...] arms fault points
  * (hal_fault_point.c). Other builds compile HAL_FAULT_POINT to nothing, so
  * that the path of a message is not touched. docs/hal.md, section 10, defines
  * both.

@@ -41,8 +41,7 @@ int hal_page_open(struct hal_if *hif, int *fd, struct hal_map **map)
 	head->nonce = hif->addr.nonce;
 	strncpy(head->backend, hif->caps->backend, sizeof(head->backend) - 1);
 	strncpy(head->profile, hif->caps->profile, sizeof(head->profile) - 1);
-	/* A monitor ignores the page until it has loaded the magic
-	 * (acquire). */
+	/* A monitor that copies the page before this ignores its copy. */
 	atomic_store_explicit(&head->magic, HAL_PAGE_MAGIC,
 			      memory_order_release);
 	return 0;

@@ -19,7 +19,8 @@
 #define HAL_PAGE_NAME	"unimem-page"
 
 /* Start of a public page. hal_if_open() writes it once, magic last and with
- * release semantics: a reader that sees the magic sees the other fields. */
+ * release semantics. A reader (unimem_info) copies the page by pread() and
+ * ignores a copy without the magic. */
 struct hal_page_head {
 	_Atomic uint32_t magic;		/* HAL_PAGE_MAGIC */
 	uint16_t version;		/* HAL_ADDR_VERSION */

@@ -36,4 +36,13 @@ bool hal_inbound_pending(const struct hal_if *hif);
 uint8_t hal_peer_event(struct hal_peer *peer, uint8_t pending, int status,
 		       struct hal_event *ev);
 
+/* The result of hal_connect() for a peer that is ending: -FI_EAGAIN if the peer
+ * had connected, because HAL_EV_DEAD follows then, after the packets that it
+ * has sent; else -FI_ECONNREFUSED. */
+static inline int hal_connect_ending(const struct hal_peer *peer)
+{
+	return peer->dead || peer->rx.cells == NULL ? -FI_ECONNREFUSED :
+		-FI_EAGAIN;
+}
+
 #endif /* HAL_PEER_H */

@@ -229,14 +229,6 @@ struct hal_peer {
 					 * first */
 };
 
-/* The result of hal_connect() for a peer that is ending. One that has connected
- * first was connected: HAL_EV_DEAD follows, after the packets it has sent. */
-static inline int hal_connect_ending(const struct hal_peer *peer)
-{
-	return peer->dead || peer->rx.cells == NULL ? -FI_ECONNREFUSED :
-		-FI_EAGAIN;
-}
-
 /* From hal_if_open() to hal_if_close(); one thread at a time may use it. */
 struct hal_if {
 	struct hal_peer **inbound;	/* peers with an open inbound half, to
@@ -244,8 +236,8 @@ struct hal_if {
 	uint32_t ninbound;		/* entries of inbound[] */
 	uint32_t inbound_max;		/* entries that inbound[] has memory
 					 * for */
-	uint32_t nlocal;		/* the backend's peers, as it last
-					 * asked memory in inbound[] for */
+	uint32_t nlocal;		/* peers of the backend for which
+					 * inbound[] has entries */
 	uint32_t nremote;		/* peers on other hosts, likewise */
 	const struct hal_ops *ops;
 	const struct hal_caps *caps;

@@ -15,7 +15,7 @@
  * only, because the memory is on another board and HAL_CAP_COHERENT is missing,
  * or it cannot be mapped. It lasts as long as the import, also if the owner
  * frees the region or ends. Stores are ordered before a packet sent, and a word
- * stored back, after them; atomics on it (hal_win_word) are so for every
+ * stored back, after them; atomics on it (hal_win_word) are atomic for every
  * processor that reaches the region. Any thread may use it.
  */
 struct hal_window {
@@ -96,7 +96,8 @@ static inline int hal_alias_open(struct hal_peer *peer,
 		peer->ops->alias_open(key, len, access, win) : -FI_ENOSYS;
 }
 
-/* The alias is gone when this returns. In a forked child: it never had it. */
+/* The alias is gone when this returns. A forked child does not inherit it, and
+ * unmaps nothing here. */
 static inline void hal_alias_close(struct hal *hal, struct hal_window *win)
 {
 	hal->ops->alias_close(hal, win);

@@ -42,7 +42,8 @@ struct model_if {
 	uint32_t posted, done;		/* transfers in these states */
 	struct emu_engine *engine;	/* the cDMA engine of its board */
 	uint32_t services;		/* calls of model_service() */
-	struct hal_time_queue queue;	/* those that are not reported */
+	struct hal_time_queue queue;	/* transfers whose completion is not
+					 * reported yet */
 	struct model_dma dma[EMU_DMA_DEPTH];
 };
 

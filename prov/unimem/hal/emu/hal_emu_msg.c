@@ -27,6 +27,7 @@
 #include "hal/emu/hal_emu_link.h"
 #include "hal/emu/hal_emu_msg.h"
 #include "hal/emu/hal_emu_proof.h"
+#include "hal/hal_peer.h"
 
 /* ---- Answers ----------------------------------------------------------- */
 

@@ -6,7 +6,8 @@
  * A connection proves that both sides know the secret (hal_net_auth.c), swaps
  * what frames need (hal_net_meet.c), and then only shows that the peer lives:
  * the kernel answers its probes while the process computes or is stopped. Its
- * end is the end of the peer. hal_net_conn.h declares the entry points.
+ * end is the end of the peer, unless both sides have agreed to suspend it
+ * (hal_net_suspend.c). hal_net_conn.h declares the entry points.
  */
 #define _GNU_SOURCE
 #include <errno.h>

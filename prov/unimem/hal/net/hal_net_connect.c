@@ -13,6 +13,7 @@
 
 #include "hal/hal_board.h"
 #include "hal/hal_log.h"
+#include "hal/hal_peer.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_connect.h"
 #include "hal/net/hal_net_hosts.h"

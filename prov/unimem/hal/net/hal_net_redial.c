@@ -15,7 +15,8 @@
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
 
-#define DIALS_MIN	4		/* attempts in any time */
+#define DIALS_MIN	4		/* repetitions, however long the
+					 * attempts take */
 #define REDIAL_NS	UINT64_C(10000000)	/* pause after the first */
 #define REDIAL_SHIFT	6		/* doubles up to 640 ms */
 

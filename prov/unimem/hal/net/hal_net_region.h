@@ -18,8 +18,8 @@ struct net_access {
 /* Start of an answer; the bytes of a GET follow. */
 struct net_reply {
 	int64_t status;			/* 0, or a negative fi_errno */
-	uint64_t off;			/* of the piece in the transfer; of an
-					 * import: bytes of the region */
+	uint64_t off;			/* NET_IMPORTED: bytes of the region;
+					 * else not read */
 };
 
 /* Set the table of the backend, which has the memory. */

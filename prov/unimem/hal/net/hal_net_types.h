@@ -10,6 +10,7 @@
  *   hal_net_key.c	the key file
  *   hal_net_sodium.c	HMAC, a module of its own
  *   hal_net_ucx.c	the engine, another module
+ *   hal_net_stuck.c	in this module: ends its sockets to a host that is gone
  *   hal_net_load.c	loads the modules
  *   hal_net_host.c	this host: its address, its identity
  *   hal_net_hosts.c	finds the job's hosts, and this one among them
@@ -52,7 +53,7 @@
 #define NET_ACK_EVERY	16		/* frames of one acknowledgement */
 #define NET_DONE_BYTES	(12 << 10)	/* stores of a peer, beyond which
 					 * released slots do not wait: it may
-					 * lack receive space (32 KiB at first)
+					 * lack receive space (a ring of 32 KiB)
 					 * for the next piece of a message */
 #define NET_DONE_NS	UINT64_C(5000)	/* for which released slots wait for a
 					 * frame: an MPI program answers within
@@ -103,7 +104,8 @@ struct net_src {
 /* Control messages, after the proofs: sealed (hal_net_auth.h). */
 enum net_ctl_type {
 	NET_CTL_MEET = 1,		/* net_meet, address of the worker */
-	NET_CTL_CROSSED,		/* the other connection is used */
+	NET_CTL_CROSSED,		/* the other connection is used, this
+					 * one is not */
 	NET_CTL_BYE,			/* net_bye: the interface is closed */
 	NET_CTL_SUSPEND,		/* net_bye: proposes to close the
 					 * connection, or agrees to that */
