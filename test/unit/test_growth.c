@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_growth.c - how much receive space an endpoint uses at its peers: little
- * at first, more after 2 MiB, all of it after 16 MiB and for long messages
+ * test_growth.c - how much receive space an endpoint uses at its peers: 4 KiB
+ * for one short message after the other, 32 KiB for several, for long ones and
+ * after 256 KiB, more after 2 MiB, all of it after 16 MiB and for long messages
  * only, as far as FI_UNIMEM_SPACE_MAX allows.
  */
 #define _GNU_SOURCE
@@ -12,11 +13,13 @@
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "core/unm_space.h"
+#include "hal/hal_backend.h"
 #include "lib/ep_pair.h"
 #include "unm_env.h"
 #include "unm_offer.h"
 
-#define FIRST	32768u			/* bytes of space at first */
+#define ONE	4096u			/* bytes of space for one message */
+#define FIRST	32768u			/* bytes of space for several */
 #define WORN	(2u << 20)		/* bytes after which a space grows */
 #define SHORT	262144u			/* bytes of space for short messages */
 #define LONG	8192u			/* bytes of the first longer one */
@@ -58,8 +61,95 @@ static void carry_long(struct ep_pair *p, size_t bytes)
 	}
 }
 
-/* Two messages, or pieces, of the greatest length fit the space that a peer
- * uses first. */
+/* Inject messages of 1 KiB, all of which are under way before the first one is
+ * received. None of them may be refused. */
+static void burst(struct ep_pair *p, int messages)
+{
+	static char out[1024], in[32][1024];
+
+	assert_in_range(messages, 1, 32);
+	for (int i = 0; i < messages; i++) {
+		EP_OK(fi_recv(p->b->ep, in[i], sizeof(in[i]), NULL, p->ba,
+			      in[i]));
+		memset(out, 1 + i, sizeof(out));
+		assert_int_equal(fi_inject(p->a->ep, out, sizeof(out), p->ab),
+				 0);
+	}
+	for (int i = 0; i < messages; i++) {
+		ep_received(p->b, in[i]);
+		memset(out, 1 + i, sizeof(out));
+		assert_memory_equal(in[i], out, sizeof(out));
+	}
+}
+
+/* A pair of which the sender sees at once what the receiver has released, and
+ * is refused nothing by a decorator. */
+static struct ep_pair plain_pair(void)
+{
+	struct ep_pair p = ep_pair(NULL);
+
+	carry(p.a, p.ab, p.b, p.ba, 1);
+	unit_needs(peer_at(p.a, p.ab)->hp->ops == &hal_emu_ops);
+	ep_pair_close(&p);
+	return ep_pair(NULL);
+}
+
+/* Bytes of the space at b that have memory, of so many if there is more. */
+static uint32_t ready(const struct ep_pair *p, uint32_t expected)
+{
+	const struct unm_space *space = peer_at(p->a, p->ab)->space;
+
+	return space->ready == space->bytes && space->bytes < expected ?
+		expected : space->ready;
+}
+
+/* One short message after the other needs a page, up to 256 KiB of them. */
+static void test_one_short_message(void **state)
+{
+	struct ep_pair p = plain_pair();
+
+	for (int i = 0; i < 200; i++) {
+		burst(&p, 1);
+		assert_int_equal(ready(&p, ONE), ONE);
+	}
+	for (int i = 0; i < 200; i++)
+		burst(&p, 1);
+	assert_int_equal(ready(&p, FIRST), FIRST);
+	assert_int_equal(peer_at(p.a, p.ab)->ep->grown_bytes, 0);
+	/* the ring is not worn yet */
+	carry(p.a, p.ab, p.b, p.ba, WORN / 2);
+	assert_int_equal(ready(&p, FIRST), FIRST);
+}
+
+/* Several get more at once, wherever in the page they are. */
+static void test_several_short_messages(void **state)
+{
+	for (int before = 0; before < 9; before++) {
+		struct ep_pair p = plain_pair();
+
+		for (int i = 0; i < before; i++)
+			burst(&p, 1);
+		assert_true(before == 0 || ready(&p, ONE) == ONE);
+		burst(&p, 5);
+		assert_int_equal(ready(&p, FIRST), FIRST);
+		assert_int_equal(inside(p.a)->grown_bytes, 0);
+		burst(&p, 8);
+		ep_pair_close(&p);
+	}
+}
+
+/* A long message gets more, too. */
+static void test_long_after_short(void **state)
+{
+	struct ep_pair p = plain_pair();
+
+	unit_needs(inside(p.a)->eager_max >= LONG);
+	burst(&p, 1);
+	carry_long(&p, 1);
+	assert_int_equal(ready(&p, FIRST), FIRST);
+}
+
+/* Two messages, or pieces, of the greatest length fit a new ring. */
 static void test_little_at_first(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);	/* reads the environment */
@@ -311,7 +401,29 @@ static void test_other_hosts_do_not_count(void **state)
 	g_unm_env.space_max = s.was;
 }
 
+/* It is used at once: the sender has nothing to save. */
+static void test_other_hosts_at_once(void **state)
+{
+	static const struct hal_host host;
+	struct ep_pair p = plain_pair();
+	struct unm_peer *peer;
+	char in[1];
+
+	EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba, in));
+	EP_OK(fi_inject(p.a->ep, "", 1, p.ab));
+	ep_received(p.b, in);
+	peer = peer_at(p.a, p.ab);
+	unit_needs(peer->space == NULL);
+	peer->hp->host = &host;
+	burst(&p, 1);
+	peer->hp->host = NULL;
+	assert_int_equal(ready(&p, FIRST), FIRST);
+}
+
 UNIT_MAIN(
+	EP_TEST_INSIDE(test_one_short_message),
+	EP_TEST_INSIDE(test_several_short_messages),
+	EP_TEST_INSIDE(test_long_after_short),
 	EP_TEST_INSIDE(test_little_at_first),
 	EP_TEST_INSIDE(test_more_when_worn),
 	EP_TEST_INSIDE(test_all_for_long_messages),
@@ -321,4 +433,5 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_memory_of_an_idle_peer),
 	EP_TEST_INSIDE(test_memory_for_none),
 	EP_TEST_INSIDE(test_other_hosts_do_not_count),
+	EP_TEST_INSIDE(test_other_hosts_at_once),
 )

@@ -135,10 +135,10 @@ static void test_no_space_pauses_are_short(void **state)
 #define GROWN	262144			/* bytes of receive space after 2 MiB */
 
 /* Send messages through receive space, each to a posted receive: enough for two
- * laps of what a peer gets at first. */
+ * laps of a new ring, and too long for its first part. */
 static void send_laps(struct ep_pair *p)
 {
-	static char out[4096], in[4096];
+	static char out[5000], in[5000];
 
 	for (size_t sent = 0; sent < 2 * UNM_PEER_SPACE; sent += sizeof(out)) {
 		EP_OK(fi_recv(p->b->ep, in, sizeof(in), NULL, p->ba, in));
@@ -181,6 +181,47 @@ static void test_space_grows_after_a_shortage(void **state)
 	send_laps(&p);
 	assert_int_equal(peer->space->bytes, all);
 	assert_int_equal(peer->ep->grown_bytes, all);
+}
+
+/* Without memory for the rest of a new ring, short messages wait for each other
+ * in its first part, for any time; a longer one waits for memory. */
+static void test_rest_of_space_is_back_pressure(void **state)
+{
+	static char out[8192] = "x", in[8192];
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+	struct unm_peer *peer = starve(&p, &ops);
+
+	unit_needs(peer != NULL && peer->ep->eager_max >= sizeof(out));
+	EP_OK(fi_inject(p.a->ep, out, 1024, p.ab));
+	starved = 2;
+	for (int i = 0; i < 3; i++)
+		EP_OK(fi_inject(p.a->ep, out, 1024, p.ab));
+	assert_int_equal(starved, 2);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(fi_inject(p.a->ep, out, 1024, p.ab),
+				 -FI_EAGAIN);
+	assert_int_equal(starved, 1);	/* one attempt, then a pause */
+	assert_int_equal(peer->space_since, 0);
+	peer->space_retry = UINT64_MAX;
+	for (int i = 0; i < 12; i++) {
+		EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba, in));
+		ep_received(p.b, in);
+		EP_OK(fi_inject(p.a->ep, out, 1024, p.ab));
+	}
+	assert_int_equal(starved, 1);
+	assert_int_equal(peer->space->ready, 4096);
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	assert_int_equal(starved, 0);
+	peer->space_retry = 0;
+	EP_OK(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out));
+	for (int i = 0; i < 5; i++) {
+		EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba, in));
+		ep_received(p.b, in);
+	}
+	ep_sent(p.a, out);
+	assert_int_equal(peer->space->ready, UNM_PEER_SPACE);
 }
 
 /* ---- No descriptor to answer a peer ------------------------------------- */
@@ -391,6 +432,7 @@ UNIT_MAIN(
 	EP_TEST_INSIDE(test_no_space_twice_is_back_pressure),
 	EP_TEST_INSIDE(test_no_space_pauses_are_short),
 	EP_TEST_INSIDE(test_space_grows_after_a_shortage),
+	EP_TEST_INSIDE(test_rest_of_space_is_back_pressure),
 	EP_TEST_INSIDE(test_no_descriptor_to_answer_is_back_pressure),
 	EP_TEST_INSIDE(test_no_descriptor_for_long_ends),
 	EP_TEST_INSIDE(test_no_descriptor_or_busy_ends),

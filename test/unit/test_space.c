@@ -244,6 +244,43 @@ static void test_random_model(void **state)
 	run_model(65536, 4, 4);
 }
 
+/* A ring of which only the first part has memory is not used beyond that. An
+ * empty one begins at 0 again, which wears it as a lap does. */
+static void test_first_part(void **state)
+{
+	struct unm_space *s = unm_space_new(8 * BYTES, DEPTH);
+
+	assert_int_equal(s->ready, s->bytes);
+	s->ready = BYTES;
+	for (uint32_t lap = 0; lap < UNM_SPACE_LAPS; lap++) {
+		assert_false(unm_space_should_grow(s));
+		assert_int_equal(unm_space_find(s, BYTES + 1), UNM_SPACE_NONE);
+		assert_int_equal(take(s, 1024, lap), 0);
+		assert_int_equal(unm_space_find(s, 3073), UNM_SPACE_NONE);
+		assert_int_equal(unm_space_find(s, 3072), 1024);
+		/* not while an extent is in use */
+		unm_space_restart(s);
+		assert_int_equal(unm_space_find(s, 3072), 1024);
+		unm_space_reclaim(s, lap + 1);
+		unm_space_restart(s);
+	}
+	assert_true(unm_space_should_grow(s));
+	/* all has memory: extents in use stay where they are */
+	assert_int_equal(take(s, 1024, UNM_SPACE_LAPS), 0);
+	s->ready = s->bytes;
+	assert_int_equal(take(s, 7 * BYTES, UNM_SPACE_LAPS + 1), 1024);
+	assert_int_equal(take(s, 3072, UNM_SPACE_LAPS + 2), 7 * BYTES + 1024);
+	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
+	unm_space_reclaim(s, UNM_SPACE_LAPS + 1);
+	assert_int_equal(take(s, 1024, UNM_SPACE_LAPS + 3), 0);
+	/* so has all of a ring of another size */
+	s->ready = BYTES;
+	unm_space_reclaim(s, UNM_SPACE_LAPS + 4);
+	unm_space_resize(s, 2 * BYTES);
+	assert_int_equal(unm_space_find(s, 2 * BYTES), 0);
+	free(s);
+}
+
 UNIT_MAIN(
 	cmocka_unit_test(test_rounds_to_lines),
 	cmocka_unit_test(test_find_takes_nothing),
@@ -254,5 +291,6 @@ UNIT_MAIN(
 	cmocka_unit_test(test_reclaim_goes_by_packet),
 	cmocka_unit_test(test_worn_ring_grows),
 	cmocka_unit_test(test_empty_ring_starts_over),
+	cmocka_unit_test(test_first_part),
 	cmocka_unit_test(test_random_model),
 )

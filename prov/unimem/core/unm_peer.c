@@ -448,12 +448,14 @@ static void unm_peer_starved(struct unm_peer *peer, uint64_t pause_max,
 	peer->space_retry = now + (pause < pause_max ? pause : pause_max);
 }
 
-/* Allocate the first part of the peer's receive space. False: no memory. */
-static bool unm_peer_space(struct unm_peer *peer)
+/* Allocate so many bytes of the peer's receive space, without which no message
+ * can be sent. False: no memory. */
+static bool unm_peer_space_ready(struct unm_peer *peer, uint32_t bytes)
 {
 	const struct hal_caps *caps = peer->ep->hif->caps;
-	uint32_t bytes = caps->space_bytes < UNM_PEER_SPACE ?
+	uint32_t all = caps->space_bytes < UNM_PEER_SPACE ?
 		caps->space_bytes : UNM_PEER_SPACE;
+	bool ready;
 
 	if (!unm_peer_may_try(peer)) {
 		/* no event reports free memory */
@@ -461,18 +463,59 @@ static bool unm_peer_space(struct unm_peer *peer)
 		return false;
 	}
 	unm_peer_try(peer);
-	if (hal_space_ready(peer->hp, bytes) == 0)
-		peer->space = unm_space_new(bytes, caps->pkt_depth);
+	ready = hal_space_ready(peer->hp, bytes < all ? bytes : all) == 0;
+	if (ready && peer->space == NULL)
+		peer->space = unm_space_new(all, caps->pkt_depth);
 	hal_log_lower(false);
-	if (peer->space == NULL) {
+	if (!ready || peer->space == NULL) {
 		unm_peer_starved(peer, UNM_SPACE_PAUSE,
 				 "no memory for receive space in 30 seconds");
 		unm_ep_signal_retry(peer->ep);
 		return false;
 	}
+	peer->space->ready = bytes < peer->space->bytes ? bytes :
+		peer->space->bytes;
 	peer->space_used = peer->space->bytes;
 	peer->space_since = 0;
 	return true;
+}
+
+/* Allocate the first part of the peer's receive space, for an extent of len
+ * bytes. At a peer on another host it is all, which takes no memory here. */
+static bool unm_peer_space_first(struct unm_peer *peer, uint32_t len)
+{
+	return unm_peer_space_ready(peer, len > UNM_PEER_SPACE_FIRST ||
+				    peer->hp->host != NULL ?
+				    UNM_PEER_SPACE : UNM_PEER_SPACE_FIRST);
+}
+
+/*
+ * The part of a new ring that has memory has no space for an extent of len
+ * bytes. While one short message follows the other, they go on there, until the
+ * ring has begun at 0 UNM_SPACE_LAPS times. The rest of the ring gets memory
+ * then, or if the extent is longer, or if several messages are under way; these
+ * can wait for each other, so without memory they do.
+ */
+static void unm_peer_space_rest(struct unm_peer *peer, uint32_t len)
+{
+	struct unm_space *space = peer->space;
+	bool several = space->head != space->tail;
+
+	if (len > UNM_PEER_SPACE_FIRST) {
+		unm_peer_space_ready(peer, space->bytes);
+		return;
+	}
+	unm_space_restart(space);
+	if ((!several && !unm_space_should_grow(space)) ||
+	    (peer->space_retry != 0 && unm_now_us() < peer->space_retry))
+		return;
+	if (hal_space_ready(peer->hp, space->bytes) != 0) {
+		peer->space_retry = unm_now_us() + UNM_SPACE_PAUSE;
+		return;
+	}
+	space->ready = space->bytes;
+	if (!several)
+		unm_space_resize(space, space->bytes);
 }
 
 void unm_peer_space_leave(struct unm_peer *peer)
@@ -588,16 +631,20 @@ uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len)
 {
 	uint32_t off;
 
-	if (__builtin_expect(peer->space == NULL, 0) && !unm_peer_space(peer))
+	if (__builtin_expect(peer->space == NULL, 0) &&
+	    !unm_peer_space_first(peer, len))
 		return UNM_SPACE_NONE;
 	off = unm_space_find(peer->space, len);
-	if (off == UNM_SPACE_NONE) {
-		unm_space_reclaim(peer->space, hal_tx_done(peer->hp));
+	if (off != UNM_SPACE_NONE)
+		return off;
+	unm_space_reclaim(peer->space, hal_tx_done(peer->hp));
+	if (peer->space->ready == peer->space->bytes) {
 		unm_peer_space_grow(peer, len);
 		unm_peer_space_fit(peer, len);
-		off = unm_space_find(peer->space, len);
+	} else if (len <= peer->space->bytes) {
+		unm_peer_space_rest(peer, len);
 	}
-	return off;
+	return unm_space_find(peer->space, len);
 }
 
 void unm_peer_put(struct unm_peer *peer, uint32_t off, const struct iovec *iov,

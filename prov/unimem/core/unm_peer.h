@@ -26,8 +26,10 @@
 #include "util/unm_list.h"
 
 #define UNM_PEER_CREDITS	256	/* messages allowed at first */
-#define UNM_PEER_SPACE		32768	/* bytes of receive space at first: two
-					 * of the longest eager messages */
+#define UNM_PEER_SPACE		32768	/* bytes of a new receive space: two of
+					 * the longest eager messages */
+#define UNM_PEER_SPACE_FIRST	4096	/* bytes of it with memory, while one
+					 * short message follows the other */
 #define UNM_PEER_SPACE_SHORT	262144	/* bytes that short messages use */
 /* Numbers of the back words, which one endpoint stores and its peer reads. */
 #define UNM_PEER_BACK_LIMIT	0	/* messages allowed to the peer */

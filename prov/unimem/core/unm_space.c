@@ -12,6 +12,7 @@ struct unm_space *unm_space_new(uint32_t bytes, uint32_t depth)
 	if (s == NULL)
 		return NULL;
 	s->bytes = unm_space_pow2(bytes);
+	s->ready = s->bytes;
 	s->mark_mask = depth - 1;
 	return s;
 }

@@ -5,8 +5,10 @@
  *
  * The receive space is a byte ring. A sender allocates extents at the tail, and
  * names each in a packet; an extent is free again, in order, when the peer has
- * released this packet. The code touches neither packets nor the space itself.
- * An instance belongs to a peer, under the lock of its endpoint's domain.
+ * released this packet. Only the first part of a new ring may have memory: the
+ * ring is not used beyond it, and begins at 0 again whenever it is empty. The
+ * code touches neither packets nor the space itself. An instance belongs to a
+ * peer, under the lock of its endpoint's domain.
  */
 #ifndef UNM_SPACE_H
 #define UNM_SPACE_H
@@ -30,6 +32,7 @@ struct unm_space {
 	uint64_t head;			/* oldest byte in use */
 	uint64_t tail;			/* next byte to allocate */
 	uint32_t bytes;			/* size of the ring, 2^n */
+	uint32_t ready;			/* bytes of it that have memory */
 	uint32_t mark_head;		/* oldest mark in use */
 	uint32_t mark_tail;		/* next mark to use */
 	uint32_t mark_mask;		/* marks minus 1; one mark for each
@@ -38,8 +41,8 @@ struct unm_space {
 };
 
 /* Make an allocator. bytes: size of the ring, of which the largest power of two
- * is used; depth: packets that can be unreleased, 2^n. NULL without memory. The
- * caller frees it by free(). */
+ * is used, all of it with memory; depth: packets that can be unreleased, 2^n.
+ * NULL without memory. The caller frees it by free(). */
 struct unm_space *unm_space_new(uint32_t bytes, uint32_t depth);
 
 /* The largest power of two up to bytes, so that an offset in the ring is found
@@ -68,12 +71,14 @@ static inline void unm_space_restart(struct unm_space *s)
 	s->head = s->tail;
 }
 
-/* Use a ring of another size from now on. The ring is empty. */
+/* Use a ring of another size, all with memory, from now on. The ring is empty.
+ */
 static inline void unm_space_resize(struct unm_space *s, uint32_t bytes)
 {
 	s->head = 0;
 	s->tail = 0;
 	s->bytes = unm_space_pow2(bytes);
+	s->ready = s->bytes;
 }
 
 /* Bytes that an extent of len bytes occupies. */
@@ -90,10 +95,14 @@ static inline uint32_t unm_space_round(uint32_t len)
 static inline uint32_t unm_space_find(const struct unm_space *s, uint32_t len)
 {
 	uint32_t off = s->tail & (s->bytes - 1);
-	uint32_t skip;
+	uint32_t skip = 0;
 
 	len = unm_space_round(len);
-	skip = off + len > s->bytes ? s->bytes - off : 0;
+	if (off + len > s->ready) {
+		if (s->ready != s->bytes)
+			return UNM_SPACE_NONE;
+		skip = s->bytes - off;
+	}
 	if (s->tail + skip + len - s->head > s->bytes ||
 	    s->mark_tail - s->mark_head > s->mark_mask)
 		return UNM_SPACE_NONE;
