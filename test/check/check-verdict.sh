@@ -9,8 +9,9 @@ command -v bash >/dev/null 2>&1 || skip "bash is not installed"
 top=$(mktemp -d) || exit 99
 trap 'rm -rf "$top"' EXIT
 failed=0
-# the variables of the make that runs this test are not for the one below
-unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
+# the variables of the make that runs this test are not for the one below, and
+# the share of a job of check-full is not for thin.sh
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL UNM_TEST_SHARE
 
 # A tree with the scripts, and a make check whose tests print the word in
 # their file: PASS, FAIL, or FLIP, which fails the first time only.
