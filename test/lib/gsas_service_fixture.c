@@ -76,8 +76,10 @@ static int io_in(void *ctx, uint64_t off, uint64_t len, const void **at)
 {
 	struct fixture_client *client = ctx;
 
+	if (!in_space(off, len))
+		return -FI_EINVAL;
 	*at = client->in + off;
-	return in_space(off, len) ? 0 : -FI_EINVAL;
+	return 0;
 }
 
 static int io_room(void *ctx, uint64_t off, uint64_t len)
