@@ -31,8 +31,7 @@ static const struct hal_param unm_params[] = {
 	    "longest message sent eagerly in several pieces, bytes; 0: none"),
 	ROW("SPACE_MAX", HAL_PARAM_SIZE, space_max, 0, LONG_MAX, "8M",
 	    "memory that an endpoint takes for receive space at busy peers of "
-	    "its host, bytes; other peers keep the 32 KiB that each may have "
-	    "besides"),
+	    "its host, bytes; the first 32 KiB of each peer are not counted"),
 	ROW("ATTACH", HAL_PARAM_BOOL, attach, 0, 1, "1",
 	    "read ordinary memory of a peer by cross-memory attach"),
 	ROW("BOUNCE", HAL_PARAM_SIZE, bounce, 0, 1L << 34, "0",

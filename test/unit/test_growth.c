@@ -2,8 +2,8 @@
 /*
  * test_growth.c - how much receive space an endpoint uses at its peers: 4 KiB
  * for one short message after the other, 32 KiB for several, for long ones and
- * after 256 KiB, more after 2 MiB, all of it after 16 MiB and for long messages
- * only, as far as FI_UNIMEM_SPACE_MAX allows.
+ * after 256 KiB at most, more after 2 MiB, all of it after 16 MiB and for long
+ * messages only, as far as FI_UNIMEM_SPACE_MAX allows.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -136,6 +136,19 @@ static void test_several_short_messages(void **state)
 		burst(&p, 8);
 		ep_pair_close(&p);
 	}
+}
+
+/* The ring is as little worn then as a new one. */
+static void test_several_after_many(void **state)
+{
+	struct ep_pair p = plain_pair();
+
+	for (int i = 0; i < 250; i++)
+		burst(&p, 1);
+	burst(&p, 5);
+	carry(p.a, p.ab, p.b, p.ba, WORN / 2);
+	assert_int_equal(ready(&p, FIRST), FIRST);
+	assert_int_equal(inside(p.a)->grown_bytes, 0);
 }
 
 /* A long message gets more, too. */
@@ -423,6 +436,7 @@ static void test_other_hosts_at_once(void **state)
 UNIT_MAIN(
 	EP_TEST_INSIDE(test_one_short_message),
 	EP_TEST_INSIDE(test_several_short_messages),
+	EP_TEST_INSIDE(test_several_after_many),
 	EP_TEST_INSIDE(test_long_after_short),
 	EP_TEST_INSIDE(test_little_at_first),
 	EP_TEST_INSIDE(test_more_when_worn),

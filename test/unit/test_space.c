@@ -262,12 +262,21 @@ static void test_first_part(void **state)
 		unm_space_restart(s);
 		assert_int_equal(unm_space_find(s, 3072), 1024);
 		unm_space_reclaim(s, lap + 1);
+		/* it does not begin at 0 again by itself */
+		assert_int_equal(unm_space_find(s, 3136), UNM_SPACE_NONE);
+		s->ready -= 1024;
+		assert_int_equal(unm_space_find(s, 2112), UNM_SPACE_NONE);
+		assert_int_equal(take(s, 2048, lap), 1024);
+		unm_space_reclaim(s, lap + 1);
+		assert_int_equal(unm_space_find(s, 1024), UNM_SPACE_NONE);
+		s->ready += 1024;
 		unm_space_restart(s);
 	}
 	assert_true(unm_space_should_grow(s));
 	/* all has memory: extents in use stay where they are */
 	assert_int_equal(take(s, 1024, UNM_SPACE_LAPS), 0);
-	s->ready = s->bytes;
+	unm_space_complete(s);
+	assert_int_equal(s->tail, 1024);
 	assert_int_equal(take(s, 7 * BYTES, UNM_SPACE_LAPS + 1), 1024);
 	assert_int_equal(take(s, 3072, UNM_SPACE_LAPS + 2), 7 * BYTES + 1024);
 	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);

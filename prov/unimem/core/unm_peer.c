@@ -448,8 +448,9 @@ static void unm_peer_starved(struct unm_peer *peer, uint64_t pause_max,
 	peer->space_retry = now + (pause < pause_max ? pause : pause_max);
 }
 
-/* Allocate so many bytes of the peer's receive space, without which no message
- * can be sent. False: no memory. */
+/* Allocate so many bytes of a new ring of the peer's receive space, for an
+ * extent that does not fit otherwise. False: no memory; if that lasts for 30 s,
+ * the peer is disconnected. */
 static bool unm_peer_space_ready(struct unm_peer *peer, uint32_t bytes)
 {
 	const struct hal_caps *caps = peer->ep->hif->caps;
@@ -473,15 +474,18 @@ static bool unm_peer_space_ready(struct unm_peer *peer, uint32_t bytes)
 		unm_ep_signal_retry(peer->ep);
 		return false;
 	}
-	peer->space->ready = bytes < peer->space->bytes ? bytes :
-		peer->space->bytes;
+	if (bytes < peer->space->bytes)
+		peer->space->ready = bytes;
+	else
+		unm_space_complete(peer->space);
 	peer->space_used = peer->space->bytes;
 	peer->space_since = 0;
 	return true;
 }
 
 /* Allocate the first part of the peer's receive space, for an extent of len
- * bytes. At a peer on another host it is all, which takes no memory here. */
+ * bytes. At a peer on another host that is the whole new ring, which takes no
+ * memory here. */
 static bool unm_peer_space_first(struct unm_peer *peer, uint32_t len)
 {
 	return unm_peer_space_ready(peer, len > UNM_PEER_SPACE_FIRST ||
@@ -501,11 +505,11 @@ static void unm_peer_space_rest(struct unm_peer *peer, uint32_t len)
 	struct unm_space *space = peer->space;
 	bool several = space->head != space->tail;
 
+	unm_space_restart(space);
 	if (len > UNM_PEER_SPACE_FIRST) {
 		unm_peer_space_ready(peer, space->bytes);
 		return;
 	}
-	unm_space_restart(space);
 	if ((!several && !unm_space_should_grow(space)) ||
 	    (peer->space_retry != 0 && unm_now_us() < peer->space_retry))
 		return;
@@ -513,9 +517,7 @@ static void unm_peer_space_rest(struct unm_peer *peer, uint32_t len)
 		peer->space_retry = unm_now_us() + UNM_SPACE_PAUSE;
 		return;
 	}
-	space->ready = space->bytes;
-	if (!several)
-		unm_space_resize(space, space->bytes);
+	unm_space_complete(space);
 }
 
 void unm_peer_space_leave(struct unm_peer *peer)

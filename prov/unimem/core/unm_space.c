@@ -16,3 +16,14 @@ struct unm_space *unm_space_new(uint32_t bytes, uint32_t depth)
 	s->mark_mask = depth - 1;
 	return s;
 }
+
+void unm_space_complete(struct unm_space *s)
+{
+	uint64_t lap = s->head & ~(uint64_t)(s->bytes - 1);
+
+	for (uint32_t m = s->mark_head; m != s->mark_tail; m++)
+		s->mark[m & s->mark_mask].end -= lap;
+	s->head -= lap;
+	s->tail -= lap;
+	s->ready = s->bytes;
+}

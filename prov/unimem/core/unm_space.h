@@ -3,12 +3,13 @@
  * unm_space.h - sender's allocator of the receive space that a peer provides
  * (unm_space.c).
  *
- * The receive space is a byte ring. A sender allocates extents at the tail, and
- * names each in a packet; an extent is free again, in order, when the peer has
- * released this packet. Only the first part of a new ring may have memory: the
- * ring is not used beyond it, and begins at 0 again whenever it is empty. The
- * code touches neither packets nor the space itself. An instance belongs to a
- * peer, under the lock of its endpoint's domain.
+ * The receive space is a byte ring. A sender allocates extents at the tail,
+ * and names each in a packet; an extent is free again, in order, when the peer
+ * has released this packet. Only the first part of a new ring may have memory:
+ * the ring is not used beyond it. Once it is empty, and has no space for the
+ * next extent, the caller lets it begin at 0 again. The code touches neither
+ * packets nor the space itself. An instance belongs to a peer, under the lock
+ * of its endpoint's domain.
  */
 #ifndef UNM_SPACE_H
 #define UNM_SPACE_H
@@ -70,6 +71,10 @@ static inline void unm_space_restart(struct unm_space *s)
 	s->tail = (s->tail + s->bytes - 1) & ~(uint64_t)(s->bytes - 1);
 	s->head = s->tail;
 }
+
+/* All of the ring has memory from now on. It is as little worn as a new one;
+ * extents in use stay where they are. */
+void unm_space_complete(struct unm_space *s);
 
 /* Use a ring of another size, all with memory, from now on. The ring is empty.
  */
