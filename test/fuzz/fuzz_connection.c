@@ -10,6 +10,9 @@
  * The input is a list of messages. A message has one byte of flags, one byte
  * for each of its descriptors, and bytes that replace those of a message that
  * would be correct there.
+ *
+ * Run it with -print_funcs=0, as test/fuzz/run does: descriptors that libFuzzer
+ * itself opens later, to print names of functions, would be counted too.
  */
 #include <sys/pidfd.h>
 #include <sys/socket.h>
