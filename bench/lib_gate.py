@@ -4,15 +4,18 @@
 The host of a virtual machine moves its processors, for seconds or minutes, to
 where a cache line takes several times as long from one to the other, and every
 figure of two processes depends on it. So the transfer time of a cache line is
-read before and after each run, and only figures of the same placement are
-compared: the nearest placement that lasted for two runs. Nearer placements come
-and go within a fraction of a second, when both processors are for a moment
-threads of one core. The load by other processes is printed and has no effect.
+read before and after each run. While a session runs, the gate waits, for some
+time in all, for the nearest placement that has lasted for two runs. Nearer ones
+come and go within a fraction of a second, when both processors are for a moment
+threads of one core. When it has ended, only figures of one placement are
+compared: that of most of its rows. The load by other processes is printed and
+has no effect.
 """
 
 import os
 import sys
 import time
+from collections import Counter
 
 LIMIT = 1.5                             # between readings in one placement
 BUSY = 0.1                              # processors: above, figures are worse
@@ -142,17 +145,27 @@ class Gate:
 
 # ------------------------------------------------------------ rows of a file
 
-def row_doubt(row, nearest):
-    """Of a row with GATE_FIELDS; older files have none."""
-    if not row.get("before"):
-        return ""
-    return doubt(float(row["before"]), float(row["after"]), nearest)
+def readings(row):
+    """Both, in ns; 0: not read. Older files have none."""
+    return [float(row.get(field) or 0) for field in GATE_FIELDS[:2]]
 
 
-def nearest_of(rows):
-    """The nearest placement at the end of a session, in ns, or None."""
-    known = [float(r.get("nearest") or 0) for r in rows]
-    return next((ns for ns in reversed(known) if ns), None)
+def row_doubt(row, placement):
+    """Of a row with GATE_FIELDS, beside figures of this placement, in ns."""
+    return doubt(*readings(row), placement) if row.get("before") else ""
+
+
+def placement_of(rows):
+    """The placement of most rows of a session, in ns, or None. Of several, the
+    one next to what was the nearest at the end."""
+    last = next((ns for ns in (float(r.get("nearest") or 0) for r in
+                               reversed(rows)) if ns), None)
+    known = Counter(max(readings(r)) for r in rows if r.get("before")
+                    and not row_doubt(r, None))
+    return max(sorted(known, key=lambda ns: abs(ns - (last or 0))),
+               default=last, key=lambda placement: sum(
+                   n for ns, n in known.items()
+                   if not doubt(ns, ns, placement)))
 
 
 def latest(rows):

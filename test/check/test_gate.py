@@ -207,7 +207,21 @@ class TestRows(unittest.TestCase):
                                      (2, NEAR, NEAR, NEAR)]), (1, ""))
 
     def test_marked(self):
-        self.assertEqual(self.shown([(1, FAR, FAR, NEAR)]), (0, " *"))
+        """Rows that moved; and of one placement, if others are of another."""
+        self.assertEqual(self.shown([(1, NEAR, FAR, NEAR)]), (0, " *"))
+        rows = [{"peer": peer, "value": 1, "unit": "ns",
+                 **dict(zip(lib_gate.GATE_FIELDS, (ns, ns, NEAR)))}
+                for peer, ns in (("p", FAR), ("q", NEAR), ("r", NEAR))]
+        res = loaded(rows, lib_bench.Results)
+        self.assertEqual([res.mark("m", peer, 2, 8) for peer in "pqr"],
+                         [" *", "", ""])
+
+    def test_far_for_most_of_the_time(self):
+        """Then these are compared, and the few near ones are left out."""
+        self.assertEqual(self.shown([(1, NEAR, NEAR, NEAR),
+                                     (2, FAR, FAR, NEAR),
+                                     (3, FAR + 9, FAR, NEAR)]), (1.5, ""))
+
 
     def test_counted(self):
         """Wrong words and bytes are so in any placement."""
@@ -217,7 +231,7 @@ class TestRows(unittest.TestCase):
                              (0.5, ""))
 
     def test_nearer(self):
-        """The file's last word on what is near holds."""
+        """Of two equally frequent ones, the file's last word holds."""
         self.assertEqual(self.shown([(1, THREADS, THREADS, THREADS),
                                      (2, NEAR, NEAR, NEAR)]), (1, ""))
 
