@@ -14,8 +14,7 @@ import subprocess
 import sys
 import time
 
-from lib_gate import (BUSY, GATE_FIELDS, Gate, latest, look,
-                      placement_of, row_doubt)
+from lib_gate import BUSY, GATE_FIELDS, Gate, judged, look
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PR_SET_CHILD_SUBREAPER = 36
@@ -365,10 +364,8 @@ def load(paths, kind=Results):
             sys.exit("%s: several profiles: %s"
                      % (path, ", ".join(sorted(own))))
         profile = own.pop() if own else "host"
-        placement = placement_of(latest(rows))
-        for row in latest(rows):
-            found.setdefault(profile, kind(profile)).add(
-                row, row_doubt(row, placement))
+        for row, why in judged(rows):
+            found.setdefault(profile, kind(profile)).add(row, why)
     for res in found.values():
         res.settle()
     return found

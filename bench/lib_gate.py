@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs that count: made while the two cores were as near as they often are.
+"""Runs that count: made in one placement of the two cores.
 
 The host of a virtual machine moves its processors, for seconds or minutes, to
 where a cache line takes several times as long from one to the other, and every
@@ -150,28 +150,46 @@ def readings(row):
     return [float(row.get(field) or 0) for field in GATE_FIELDS[:2]]
 
 
-def row_doubt(row, placement):
-    """Of a row with GATE_FIELDS, beside figures of this placement, in ns."""
-    return doubt(*readings(row), placement) if row.get("before") else ""
+def row_doubt(row, nearest):
+    """Of a row with GATE_FIELDS, while the session runs."""
+    return doubt(*readings(row), nearest) if row.get("before") else ""
 
 
 def placement_of(rows):
-    """The placement of most rows of a session, in ns, or None. Of several, the
-    one next to what was the nearest at the end."""
+    """The least reading of the placement that most rows of a session were made
+    in, or None. Of several, the one next to what was the nearest at the end."""
     last = next((ns for ns in (float(r.get("nearest") or 0) for r in
                                reversed(rows)) if ns), None)
-    known = Counter(max(readings(r)) for r in rows if r.get("before")
-                    and not row_doubt(r, None))
-    return max(sorted(known, key=lambda ns: abs(ns - (last or 0))),
+    known = Counter(tuple(sorted(readings(r))) for r in rows
+                    if r.get("before") and not row_doubt(r, None))
+    return max(sorted({least for least, _ in known},
+                      key=lambda ns: abs(ns - (last or 0))),
                default=last, key=lambda placement: sum(
-                   n for ns, n in known.items()
-                   if not doubt(ns, ns, placement)))
+                   n for (least, most), n in known.items()
+                   if placement <= least and most <= LIMIT * placement))
 
 
-def latest(rows):
-    """Without those that another turn has replaced."""
+def row_differs(row, placement):
+    """Why a row is not compared with those of this placement, or nothing."""
+    if not row.get("before"):
+        return ""
+    why = row_doubt(row, None)
+    if why or not placement:
+        return why
+    least, most = sorted(readings(row))
+    if most > LIMIT * placement:
+        return FAR
+    return NEARER if least < placement else ""
+
+
+def judged(rows):
+    """(row, why it is not compared) of the rows of a session. Of those that had
+    another turn, the last one that is compared, else the last one."""
+    placement = placement_of(rows)
     found = {}
     for r in rows:
-        found[tuple(r[f] for f in ("metric", "peer", "ranks", "size",
-                                   "rep"))] = r
+        key = tuple(r[f] for f in ("metric", "peer", "ranks", "size", "rep"))
+        why = row_differs(r, placement)
+        if not why or key not in found or found[key][1]:
+            found[key] = r, why
     return list(found.values())

@@ -222,6 +222,17 @@ class TestRows(unittest.TestCase):
                                      (2, FAR, FAR, NEAR),
                                      (3, FAR + 9, FAR, NEAR)]), (1.5, ""))
 
+    def test_three_placements(self):
+        """The one between two others does not make one of them."""
+        self.assertEqual(self.shown([(1, 105, 105, 105), (2, 105, 106, 105),
+                                     (3, 155, 155, 105), (4, 230, 230, 105),
+                                     (5, 231, 230, 105)]), (1, ""))
+
+    def test_no_other_turn_counts(self):
+        """A row that is compared is not replaced by one that is not."""
+        self.assertEqual(self.shown([(1, FAR, FAR, FAR), (2, FAR, FAR, FAR),
+                                     (3, FAR, FAR, FAR),
+                                     (1, NEAR, NEAR, NEAR)]), (1, ""))
 
     def test_counted(self):
         """Wrong words and bytes are so in any placement."""
