@@ -54,6 +54,15 @@ static void stall_until(uint64_t at)
 		;
 }
 
+/* Has this time come? The clock takes tens of ns, so one reading serves a whole
+ * poll: *now, 0: none yet. An old one makes things late, never early. */
+static bool has_come(uint64_t at, uint64_t *now)
+{
+	if (*now == 0)
+		*now = unm_now_ns();
+	return at <= *now;
+}
+
 /* ---- Halves of a peer -------------------------------------------------- */
 
 /* Start of the stamps in a link whose receive space is this. */
@@ -143,7 +152,7 @@ void emu_stamp_drop(struct emu_peer *peer)
 
 /* ---- Packets ----------------------------------------------------------- */
 
-static uint64_t take_words(struct emu_timed *t);
+static uint64_t take_words(struct emu_timed *t, uint64_t *now);
 
 int emu_stamp_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 		   unsigned nw, const void *data, size_t len)
@@ -151,11 +160,11 @@ int emu_stamp_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 	struct emu_peer *peer = emu_peer(hp);
 	struct emu_timed *t = peer->timed;
 	struct hal_tx *tx = &hp->tx;
-	uint64_t due;
+	uint64_t due, now = 0;
 	int ret;
 
 	if (tx->next == tx->limit) {
-		take_words(t);
+		take_words(t, &now);
 		if (hal_tx_refresh(tx) == 0)
 			return -FI_EAGAIN;
 	}
@@ -169,9 +178,9 @@ int emu_stamp_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 	return ret;
 }
 
-/* Show the packets of a peer that are due. Returns when the next one is, in
- * ns; UINT64_MAX: none has been sent. */
-static uint64_t take_packets(struct emu_timed *t)
+/* Show the packets of a peer that are due. now: as for has_come(). Returns when
+ * the next one is due, in ns; UINT64_MAX: none has been sent. */
+static uint64_t take_packets(struct emu_timed *t, uint64_t *now)
 {
 	struct hal_rx *rx = &t->peer->p.rx;
 
@@ -188,7 +197,7 @@ static uint64_t take_packets(struct emu_timed *t)
 		    ((t->rx_next + 1) & HAL_HEAD_ID_MASK))
 			break;
 		due = earlier(hal_cell_word(from, STAMP_AT / 8), t->limit);
-		if (due > unm_now_ns())
+		if (!has_come(due, now))
 			return due;
 		if (t->rx_next - rx->next > rx->mask)
 			break;		/* the peer overwrote its packets */
@@ -202,15 +211,18 @@ static uint64_t take_packets(struct emu_timed *t)
 
 /* ---- Stores ------------------------------------------------------------ */
 
-/* Post stores of len bytes in all. Returns the time at which the last one
- * arrives. Stalls if more than store_queue of them are under way. */
-static uint64_t post_stores(const struct emu_peer *peer, size_t len)
+/* Post stores of len bytes in all, at the time now. Returns the time at which
+ * the last one arrives. Stalls if more than store_queue of them are under
+ * way. */
+static uint64_t post_stores(const struct emu_peer *peer, size_t len,
+			    uint64_t now)
 {
 	uint64_t stall, due;
 
-	due = hal_time_store(figures_of(peer), &times_of(peer)->path,
-			      unm_now_ns(), len, &stall);
-	stall_until(stall);
+	due = hal_time_store(figures_of(peer), &times_of(peer)->path, now, len,
+			      &stall);
+	if (stall > now)
+		stall_until(stall);
 	return due;
 }
 
@@ -229,7 +241,7 @@ void emu_stamp_space_write(struct hal_peer *hp, uint32_t off, const void *src,
 	if (len == 0)
 		return;
 	memcpy(t->tx_space + off, src, len);
-	post_stores(t->peer, len);
+	post_stores(t->peer, len, unm_now_ns());
 	t->stored = true;
 }
 
@@ -248,21 +260,23 @@ void emu_stamp_space_barrier(struct hal_peer *hp)
  * Write a snapshot over the oldest. If the oldest has not arrived yet, replace
  * the newest, so that a sender which polls sees progress, however fast the
  * words change. Each snapshot is due later than the one before, because a store
- * takes the path for 1 ns at least.
+ * takes the path for 1 ns at least. No line of the link is read here: it may be
+ * with another core.
  */
 void emu_stamp_back_store(struct hal_peer *hp, int word, uint64_t val)
 {
 	struct emu_timed *t = emu_peer(hp)->timed;
-	uint64_t due = post_stores(t->peer, 8), oldest;
-	struct emu_stamp *s = &t->rx_stamps->at[t->nstamps % EMU_STAMPS];
+	uint64_t now = unm_now_ns(), slot = t->nstamps % EMU_STAMPS;
+	uint64_t due = post_stores(t->peer, 8, now);
+	struct emu_stamp *s;
 
 	t->word[word + 1] = val;
-	/* relaxed: only this process writes it */
-	oldest = atomic_load_explicit(&s->due, memory_order_relaxed);
-	if (oldest > unm_now_ns())
-		s = &t->rx_stamps->at[(t->nstamps - 1) % EMU_STAMPS];
+	if (t->due[slot] > now)
+		slot = (t->nstamps - 1) % EMU_STAMPS;
 	else
 		t->nstamps++;
+	t->due[slot] = due;
+	s = &t->rx_stamps->at[slot];
 	/* a snapshot is valid if due is the same before and after its words
 	 * were loaded; pairs with the acquires in show_newest() and
 	 * show_words() */
@@ -271,10 +285,10 @@ void emu_stamp_back_store(struct hal_peer *hp, int word, uint64_t val)
 		atomic_store_explicit(&s->word[i], t->word[i],
 				      memory_order_release);
 	atomic_store_explicit(&s->due, due, memory_order_release);
-	/* seq_cst: before the store of a word that follows in
-	 * emu_stamp_back_barrier(), see take_words() */
+	/* pairs with the load in show_newest(), which finds the snapshot.
+	 * seq_cst would wait here for the cache lines of all these stores */
 	atomic_store_explicit(&t->rx_stamps->count, t->nstamps,
-			      memory_order_seq_cst);
+			      memory_order_release);
 }
 
 static void store_word(_Atomic uint64_t *to, uint64_t val)
@@ -312,17 +326,18 @@ static bool show_words(struct emu_timed *t, const struct emu_stamp *s,
 }
 
 /* Show the newest snapshot that has arrived, unless it is shown already.
- * Returns whether there was one. If not, *later is when the next one will
- * arrive, in ns; UINT64_MAX: none is under way. */
-static bool show_newest(struct emu_timed *t, uint64_t *later)
+ * now: as for has_come(). Returns whether there was one. If not, *later is when
+ * the next one will arrive, in ns; UINT64_MAX: none is under way. */
+static bool show_newest(struct emu_timed *t, uint64_t *now, uint64_t *later)
 {
-	uint64_t now = 0, count, due, at;
+	uint64_t count, due, at;
 
 	*later = UINT64_MAX;
 	/* pairs with the store in emu_stamp_back_store(), as does due;
 	 * seq_cst: after the stores of words that were shown */
 	count = atomic_load_explicit(&t->tx_stamps->count,
 				     memory_order_seq_cst);
+	t->nseen = count;
 	for (uint64_t i = 1; i <= EMU_STAMPS; i++) {
 		const struct emu_stamp *s =
 			&t->tx_stamps->at[(count - i) % EMU_STAMPS];
@@ -332,10 +347,8 @@ static bool show_newest(struct emu_timed *t, uint64_t *later)
 			break;
 		if (due == UINT64_MAX)
 			continue;	/* it is being written */
-		if (now == 0)
-			now = unm_now_ns();
 		at = earlier(due, t->limit);
-		if (at > now)
+		if (!has_come(at, now))
 			*later = earlier(at, *later);
 		else if (show_words(t, s, due))
 			return true;
@@ -344,23 +357,24 @@ static bool show_newest(struct emu_timed *t, uint64_t *later)
 }
 
 /*
- * Show the words that have arrived. Returns as *later of show_newest(). The
- * peer itself stores the words of a barrier too, once they are due. So read
- * snapshots and clock once more after words were shown: if newer words are due
- * they are shown instead, else the peer stores them after this. (If the load of
- * count does not see the peer's store of it, then our stores of words are
- * before that store, and so before the peer's words, in the one order of
- * sequential consistency.) A peer can write EMU_STAMPS snapshots that are due
- * at once; one that writes more is wrong, and the rest waits for the next call.
+ * Show the words that have arrived. now: as for has_come(). Returns as *later
+ * of show_newest(). The peer itself stores the words of a barrier too, once
+ * they are due. So read snapshots and clock once more after words were shown:
+ * if newer words are due they are shown instead, else the peer stores them
+ * after this. (If the load of count sees none of the peer's stores of it, then
+ * our stores of words are before that of its barrier, and so before the peer's
+ * words, in the one order of sequential consistency.) A peer can write
+ * EMU_STAMPS snapshots that are due at once; one that writes more is wrong, and
+ * the rest waits for the next call.
  */
-static uint64_t take_words(struct emu_timed *t)
+static uint64_t take_words(struct emu_timed *t, uint64_t *now)
 {
 	uint64_t later = UINT64_MAX;
 
 	if (t->tx_cells == NULL)
 		return later;
-	for (int i = 0; i < EMU_STAMPS && show_newest(t, &later); i++)
-		;
+	for (int i = 0; i < EMU_STAMPS && show_newest(t, now, &later); i++)
+		*now = 0;
 	return later;
 }
 
@@ -371,11 +385,27 @@ int emu_stamp_back_barrier(struct hal_peer *hp)
 	struct emu_timed *t = emu_peer(hp)->timed;
 
 	load_back(t->peer);
+	/* once more and seq_cst: before the stores of words that follow, see
+	 * take_words() */
+	atomic_store_explicit(&t->rx_stamps->count, t->nstamps,
+			      memory_order_seq_cst);
 	store_words(t->rx_back, t->word);
 	return 0;
 }
 
 /* ---- All peers --------------------------------------------------------- */
+
+/* The cache lines of a new snapshot come from another core: let them come
+ * together with that of a new packet, not one after the other. */
+static void prefetch_words(const struct emu_timed *t)
+{
+	const struct emu_stamps *stamps = t->tx_stamps;
+
+	if (t->tx_cells == NULL)
+		return;
+	__builtin_prefetch(&stamps->count);
+	__builtin_prefetch(&stamps->at[t->nseen % EMU_STAMPS]);
+}
 
 void emu_stamp_pump(struct hal_if *hif)
 {
@@ -383,29 +413,34 @@ void emu_stamp_pump(struct hal_if *hif)
 		struct emu_timed *t = unm_container(pos, struct emu_timed,
 						    list);
 
-		take_packets(t);
-		take_words(t);
+		uint64_t now = 0;
+
+		prefetch_words(t);
+		take_packets(t, &now);
+		take_words(t, &now);
 	}
 }
 
 bool emu_stamp_under_way(struct emu_peer *peer)
 {
 	struct emu_timed *t = peer->timed;
+	uint64_t now = 0;
 
 	if (t == NULL)
 		return false;
 	if (t->limit == UINT64_MAX)
 		t->limit = unm_now_ns() + LAST_NS;
-	return take_packets(t) != UINT64_MAX || take_words(t) != UINT64_MAX;
+	return take_packets(t, &now) != UINT64_MAX ||
+		take_words(t, &now) != UINT64_MAX;
 }
 
 static uint64_t next_of_peer(struct emu_timed *t)
 {
 	const struct hal_peer *hp = &t->peer->p;
-	uint64_t next = UINT64_MAX;
+	uint64_t next = UINT64_MAX, now = 0;
 
 	if (t->rx_cells != NULL && !hp->rx.held) {
-		next = take_packets(t);
+		next = take_packets(t, &now);
 		if (t->rx_next != hp->rx.next)
 			return 0;
 	}
@@ -413,7 +448,7 @@ static uint64_t next_of_peer(struct emu_timed *t)
 	if (t->tx_cells != NULL &&
 	    atomic_load_explicit(&hp->tx.sleep->tx_asleep,
 				 memory_order_relaxed) != 0)
-		next = earlier(next, take_words(t));
+		next = earlier(next, take_words(t, &now));
 	return next;
 }
 

@@ -45,6 +45,7 @@ struct emu_timed {
 	uint8_t *tx_space;		/* receive space of the peer */
 	const struct emu_stamps *tx_stamps;	/* the peer writes them */
 	uint64_t words_due;		/* due of the snapshot in tx.back */
+	uint64_t nseen;			/* snapshots, as tx_stamps said last */
 	bool stored;			/* to receive space, since the last
 					 * barrier */
 	/* inbound half */
@@ -55,6 +56,7 @@ struct emu_timed {
 	uint64_t rx_next;		/* next slot of the link's ring to take
 					 * into the private ring */
 	uint64_t nstamps;		/* snapshots written */
+	uint64_t due[EMU_STAMPS];	/* of the snapshots in rx_stamps */
 	uint64_t word[1 + HAL_BACK_WORDS];	/* as stored last */
 	/* both halves */
 	uint64_t limit;			/* ns, when all that the peer sent has
