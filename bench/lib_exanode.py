@@ -177,13 +177,21 @@ RMA = [
 GOAL_STEP = "direct"
 
 
+NEAR = 150                              # ns, a cache line between two cores
+
+
 class Goal:
     """A ratio of a step to a raw reading of the same run; runs: those from which
     it follows. It is not measured without either of them, or if the raw reading
     does not give its figure back: beside a raw packet that is late, any message
-    looks fast. bounds: at most, at least; one of them is None."""
+    looks fast. bounds: at most, at least; one of them is None.
 
-    def __init__(self, title, value, raw, bounds, runs):
+    line: ns that a cache line takes from one core to the other, for a goal that
+    depends on it. Software of one board exchanges no lines with another board,
+    but the emulation does, so where the cores are far apart the goal can be
+    reached, but not missed."""
+
+    def __init__(self, title, value, raw, bounds, runs, line=None):
         ceiling, least = bounds
         self.title = title
         self.runs = runs
@@ -194,6 +202,11 @@ class Goal:
             "at least %g" % least
         self.reached = None if self.ratio is None else \
             self.ratio <= ceiling if ceiling else self.ratio >= least
+        self.far = self.reached is False and (line or 0) > NEAR
+        if self.far:
+            self.reached = None
+            self.why = "a cache line takes %.0f ns from core to core, near " \
+                "ones %d at most" % (line, NEAR)
 
 
 def median(res, metric, stair, size=0):
@@ -257,7 +270,8 @@ def GOALS(res):
     return [
         Goal("0-byte MPI latency of step %s / raw packet latency" % GOAL_STEP,
              latency and latency * 1e3, Raw(res, "packet_latency"),
-             (1.3, None), {"latency", "raw"}),
+             (1.3, None), {"latency", "raw"},
+             median(res, "handover", "raw", 64)),
         Goal("peak MPI bandwidth of step %s / raw DMA bandwidth" % GOAL_STEP,
              peak(res, GOAL_STEP), Raw(res, "dma_bandwidth"), (None, 0.95),
              {"bandwidth", "raw"}),
@@ -391,8 +405,8 @@ def tables(res, m):
 def goal_lines(res):
     return ["%s: %s, goal %s: %s" % (
         g.title, "-" if g.ratio is None else "%.3f" % g.ratio, g.text,
-        {None: "not measured (%s)" % g.why, True: "reached",
-         False: "missed"}[g.reached])
+        {None: "not %s (%s)" % ("judged" if g.far else "measured", g.why),
+         True: "reached", False: "missed"}[g.reached])
         for g in GOALS(res)]
 
 

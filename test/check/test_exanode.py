@@ -245,7 +245,7 @@ class Goals(unittest.TestCase):
     def results(self, **more):
         """us and MB/s of the step, ns and MB/s of the raw readings."""
         v = {"latency": 1.2, "bandwidth": 990, "packet": 1000,
-             "figure": 1000, "calls": 50, "dma": 1000, **more}
+             "figure": 1000, "calls": 50, "dma": 1000, "line": 80, **more}
         res = lib_exanode.Quiet("exanode+model")
         res.rows = [{"run": run} for run in self.RUNS]
         res.values = {key: [value] for key, value in {
@@ -256,15 +256,18 @@ class Goals(unittest.TestCase):
             (FIGURE + "packet_latency", "calls", 2, 0): v["calls"],
             (FIGURE + "dma_bandwidth", "raw", 2, 0): v["dma"],
             (MODEL + "dma_bandwidth", "raw", 2, 0): 1000,
+            ("handover", "raw", 2, 64): v["line"],
         }.items() if value is not None}
         res.units = {key: "MB/s" if "dma" in key[0] else "ns"
                      for key in res.values}
         return res
 
-    def missed(self, res):
+    def missed(self, res, all_said=True):
+        """The verdicts that were said; all_said: that of no other goal."""
         with redirect_stdout(io.StringIO()) as out:
             missed = list(exanode.missed_goals(res))
-        said = out.getvalue().splitlines()
+        said = [line for line in out.getvalue().splitlines()
+                if all_said or not line.startswith("not judged")]
         self.assertEqual(len(said), len(missed))
         return [line.split(":")[0] for line in said]
 
@@ -312,6 +315,25 @@ class Goals(unittest.TestCase):
                 res = self.results(packet=packet, calls=calls,
                                    latency=latency)
                 self.assertEqual(self.missed(res), said)
+
+    def test_far_cores(self):
+        """They keep no goal from being reached, and excuse no bandwidth."""
+        for line, latency, bandwidth, said in (
+                (150, 1.4, 990, ["missed"]), (None, 1.4, 990, ["missed"]),
+                (151, 1.4, 940, ["missed"]), (151, 1.2, 940, ["missed"])):
+            self.assertEqual(self.missed(self.results(
+                line=line, latency=latency, bandwidth=bandwidth), False), said)
+        far = self.results(line=151, latency=1.4)
+        with redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(list(exanode.missed_goals(far)), [])
+        self.assertEqual(
+            out.getvalue(), "not judged: 0-byte MPI latency of step direct / "
+            "raw packet latency is 1.400, goal at most 1.3: a cache line takes "
+            "151 ns from core to core, near ones 150 at most\n")
+        self.assertIn("not judged (a cache line",
+                      lib_exanode.goal_lines(far)[0])
+        self.assertTrue(lib_exanode.goal_lines(self.results(
+            line=151, latency=1.2))[0].endswith(": reached"))
 
     def test_not_measured(self):
         """Each run was beside a busy process; or a figure is 0."""
