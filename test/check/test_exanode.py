@@ -256,7 +256,7 @@ class Goals(unittest.TestCase):
             (FIGURE + "packet_latency", "calls", 2, 0): v["calls"],
             (FIGURE + "dma_bandwidth", "raw", 2, 0): v["dma"],
             (MODEL + "dma_bandwidth", "raw", 2, 0): 1000,
-            ("handover", "raw", 2, 64): v["line"],
+            ("handover", GOAL_STEP, 2, 64): v["line"],
         }.items() if value is not None}
         res.units = {key: "MB/s" if "dma" in key[0] else "ns"
                      for key in res.values}
@@ -317,10 +317,12 @@ class Goals(unittest.TestCase):
                 self.assertEqual(self.missed(res), said)
 
     def test_far_cores(self):
-        """They keep no goal from being reached, and excuse no bandwidth."""
+        """They keep no goal from being reached, and excuse no bandwidth, and a
+        latency by the time of a cache line only."""
         for line, latency, bandwidth, said in (
                 (150, 1.4, 990, ["missed"]), (None, 1.4, 990, ["missed"]),
-                (151, 1.4, 940, ["missed"]), (151, 1.2, 940, ["missed"])):
+                (151, 1.4, 940, ["missed"]), (151, 1.2, 940, ["missed"]),
+                (151, 1.46, 990, ["missed"]), (200, 1.46, 990, [])):
             self.assertEqual(self.missed(self.results(
                 line=line, latency=latency, bandwidth=bandwidth), False), said)
         far = self.results(line=151, latency=1.4)
@@ -329,7 +331,8 @@ class Goals(unittest.TestCase):
         self.assertEqual(
             out.getvalue(), "not judged: 0-byte MPI latency of step direct / "
             "raw packet latency is 1.400, goal at most 1.3: a cache line takes "
-            "151 ns from core to core, near ones 150 at most\n")
+            "151 ns from core to core and back, between near ones 150 at "
+            "most\n")
         self.assertIn("not judged (a cache line",
                       lib_exanode.goal_lines(far)[0])
         self.assertTrue(lib_exanode.goal_lines(self.results(
