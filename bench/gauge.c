@@ -3,11 +3,11 @@
  * gauge.c - read where a virtual machine's host has put two cores.
  *
  * Prints the time that a cache line takes from one core to the other and back,
- * read in 35 ms. The host may move virtual cores at any time, and each figure of
- * two processes depends on their places. lib_gate.py therefore runs this program
- * before and after each measurement, and compares readings only with each
- * other; lib_exanode.py compares them with a rough limit. The figure that is
- * published is that of raw_limits.c. unm_handover.c measures.
+ * read in 35 ms. The host may move virtual cores at any time, and each figure
+ * of two processes depends on their places. lib_gate.py therefore runs this
+ * program before and after each measurement, and compares readings only with
+ * each other; lib_exanode.py compares them with a rough limit. The figure that
+ * is published is that of raw_limits.c. unm_handover.c measures.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
