@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Tests. A new test is one line in UNIT_TESTS, BUSY_TESTS, PROC_TESTS or CHECKS.
+# Tests. A new test is one line in UNIT_TESTS, BUSY_TESTS, CHECKS, or a part of
+# PROC_TESTS (GSAS_TESTS, MAILBOX_TESTS, KILL_TESTS).
 
 # ---- Tests ---------------------------------------------------------------
 

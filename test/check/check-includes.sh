@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Who may include whom (design.md, section 2): includes go downwards only.
+# A file includes headers of its own layer and of lower layers only
+# (docs/architecture.md). Which headers each folder may include:
 #
 #   prov/unimem/*	its own, util/, hal.h, hal_param.h, gsas_op.h;
 #			unm_atomic: gsas.h
