@@ -3,40 +3,59 @@
  * stamps.pml - back words under the timing model: snapshots that arrive later,
  * and a barrier that stores words itself
  *
- * The receiver of packets writes each value of the back words as a snapshot
- * with a time of arrival. The sender shows the newest one that has arrived, in
- * the words that hal_tx_back() reads. The barrier waits until all snapshots have
- * arrived, and then stores these words too, because hal_tx_back_sync() does not
- * call the backend. Models
+ * Back words (struct hal_back, hal.h) are small values that the receiver of
+ * packets returns to the sender. Under the timing model the receiver writes each
+ * of their values as a snapshot with a time of arrival. The sender copies
+ * ("shows") the newest snapshot that has arrived to struct hal_back, where
+ * hal_tx_back() reads it. hal_tx_back_sync() does not do that, so it does not
+ * see a snapshot that has arrived but is not shown yet. Therefore the barrier
+ * waits until all snapshots have arrived, and then stores the words in struct
+ * hal_back as well. Models
  *   hal_emu_stamp.c  emu_stamp_back_store(), emu_stamp_back_barrier(),
- *                    store_word(), show_words(), show_newest(), take_words()
- * with two places for snapshots. A snapshot has two words, of which one is shown.
+ *                    load_back(), store_word(), show_words(), show_newest(),
+ *                    take_words()
+ * with places for two snapshots. A snapshot has two words, of which the first is
+ * shown. In the last snapshot it has the value 0 again, as before the first.
+ *
+ * Assumptions: both processes read one clock, and not before an earlier load;
+ * each snapshot arrives later than the one before. take_words() shows until
+ * nothing newer has arrived: its bound, EMU_STAMPS, is not in the model. (With
+ * a bound of two, not_behind fails. docs/roadmap.md, "Known mistakes", has it.)
  *
  * Claims
  *   not_torn     the words of a snapshot that is shown were stored together
  *   not_early    a snapshot is shown once it has arrived, not before
  *   not_behind   when a barrier and a call of take_words() have both returned,
- *                the word is not older than the barrier's
- *   at_last      after the last snapshot has arrived, a call shows it
+ *                the word is not older than that of the barrier
+ *   at_last      when the last snapshot has arrived and its stores are visible,
+ *                a call of take_words() shows it
  *
  * Mutants, and what rejects them
  *   WORDS_RELAXED    not_torn     the words of a snapshot are stored without
  *                                 release
- *   LOADS_RELAXED    not_torn     ... are loaded without acquire
+ *   LOADS_RELAXED    not_torn     the words are loaded without acquire
  *   DUE_RELAXED      not_torn     the time of arrival is stored without release
+ *   DUE_LOAD         not_torn     the time of arrival is loaded without acquire
  *   NO_MARK          not_torn     a snapshot is not marked while it changes
- *   NO_SECOND_LOOK   not_torn     its time is not compared after its words were
- *                                 loaded
- *   COUNT_ONCE       not_behind   the barrier does not store the count again
- *   COUNT_ACQUIRE    not_behind   the count is loaded with acquire only
- *   ONE_SNAPSHOT     not_behind   take_words() does not look again after it has
- *                                 shown a snapshot
- *   OLD_CLOCK        not_behind   ... looks again without reading the clock
+ *   NO_SECOND_LOAD   not_torn     the time of arrival is not loaded again after
+ *                                 the words
+ *   COUNT_RELAXED    not_behind   the number of snapshots (emu_stamps.count) is
+ *                                 stored without release
+ *   COUNT_ONCE       not_behind   the barrier does not store this number again
+ *   COUNT_ACQUIRE    not_behind   this number is loaded with acquire only
+ *   WORD_FIRST       not_behind   the barrier stores the word before the number
+ *   SHOWN_RELAXED    not_behind   store_word() loads the word relaxed
+ *   ONE_SNAPSHOT     not_behind   take_words() ends after it has shown a snapshot
+ *   OLD_CLOCK        not_behind   take_words() does not read the clock again
  *   NO_WAIT          not_early    the barrier does not wait for the arrival
+ *   NO_CLOCK         not_early    the sender does not compare times with the clock
+ *   COUNT_LATE       at_last      only a barrier stores the number
  */
 #define PLACES		2
 #define VALUES		3
 #define MARK		15
+#define ARRIVED(n, now)	((now) > (n))		/* is snapshot n due? */
+#define FACE(n)		((n) % VALUES)		/* its first word */
 
 #define COUNT		0
 #define DUE(place)	(1 + 3 * (place))
@@ -66,10 +85,20 @@
 #else
 #define DUE_STORED	RELEASE
 #endif
+#ifdef DUE_LOAD
+#define DUE_LOADED	RELAXED
+#else
+#define DUE_LOADED	ACQUIRE
+#endif
+#ifdef COUNT_RELAXED
+#define COUNT_STORED	RELAXED
+#else
+#define COUNT_STORED	RELEASE
+#endif
 
 bool not_torn = true, not_early = true, not_behind = true, at_last = true;
-byte clock;				/* snapshot n arrives at the time n */
-byte barrier;				/* value that the last barrier stored */
+byte clock = 1;
+byte barrier;				/* snapshot that a barrier stored last */
 bool done;				/* the receiver has ended */
 
 /* the latest value, which a sequentially consistent load returns */
@@ -78,7 +107,7 @@ bool done;				/* the receiver has ended */
 proctype time()
 {
 	do
-	:: clock < VALUES -> clock++
+	:: clock <= VALUES -> clock++
 	:: else -> break
 	od
 }
@@ -86,7 +115,11 @@ proctype time()
 /* store_word(): a store only if the word changes */
 inline store_word(p, value, shown)
 {
+#ifdef SHOWN_RELAXED
+	load(p, SHOWN, shown, RELAXED);
+#else
 	load_sync(p, SHOWN, shown);
+#endif
 	if
 	:: shown != value ->
 		store_sync(p, SHOWN, value)
@@ -96,12 +129,13 @@ inline store_word(p, value, shown)
 
 /* ---- The receiver of packets -------------------------------------------- */
 
-/* emu_stamp_back_store(): over the oldest snapshot, or the newest */
+/* emu_stamp_back_store(): over the oldest snapshot, or, if that has not arrived,
+ * over the newest */
 inline back_store()
 {
 	value++;
 	if
-	:: clock < due[stamps % PLACES] ->
+	:: !ARRIVED(due[stamps % PLACES], clock) ->
 		place = (stamps + PLACES - 1) % PLACES
 	:: else ->
 		place = stamps % PLACES;
@@ -111,23 +145,30 @@ inline back_store()
 #ifndef NO_MARK
 	store(RECEIVER, DUE(place), MARK, RELAXED);
 #endif
-	store(RECEIVER, WORD(place, 0), value, STORED);
+	store(RECEIVER, WORD(place, 0), FACE(value), STORED);
 	store(RECEIVER, WORD(place, 1), value, STORED);
 	store(RECEIVER, DUE(place), value, DUE_STORED);
-	store(RECEIVER, COUNT, stamps, RELEASE)
+#ifndef COUNT_LATE
+	store(RECEIVER, COUNT, stamps, COUNT_STORED)
+#endif
 }
 
 inline back_barrier()
 {
 #ifndef NO_WAIT
-	clock >= value;			/* load_back() */
+	ARRIVED(value, clock);		/* load_back() */
+#endif
+#ifdef WORD_FIRST
+	store_word(RECEIVER, FACE(value), shown);
 #endif
 #ifndef COUNT_ONCE
 	store_sync(RECEIVER, COUNT, stamps);
 #endif
-	store_word(RECEIVER, value, shown);
+#ifndef WORD_FIRST
+	store_word(RECEIVER, FACE(value), shown);
+#endif
 	d_step {
-		claim(not_early, clock >= value);
+		claim(not_early, ARRIVED(value, clock));
 		barrier = value
 	}
 }
@@ -156,14 +197,15 @@ inline show_words()
 {
 	load(SENDER, WORD(place, 0), word[0], LOADED);
 	load(SENDER, WORD(place, 1), word[1], LOADED);
-#ifndef NO_SECOND_LOOK
+#ifndef NO_SECOND_LOAD
 	load(SENDER, DUE(place), again, RELAXED);
 #else
 	again = due;
 #endif
 	if
 	:: again == due ->
-		claim(not_torn, word[0] == due && word[1] == due);
+		claim(not_torn, word[0] == FACE(due) && word[1] == due);
+		claim(not_early, ARRIVED(due, clock));
 		words_due = due;
 		store_word(SENDER, word[0], shown);
 		found = true
@@ -182,14 +224,16 @@ inline show_newest()
 #endif
 	for (back : 1 .. PLACES) {
 		place = (count + PLACES - back) % PLACES;
-		load(SENDER, DUE(place), due, ACQUIRE);
+		load(SENDER, DUE(place), due, DUE_LOADED);
 		if
 		:: due <= words_due -> break
 		:: due == MARK		/* it is being written */
 		:: else ->
 			now = (now == 0 -> clock : now);
 			if
-			:: due > now
+#ifndef NO_CLOCK
+			:: !ARRIVED(due, now)
+#endif
 			:: else ->
 				show_words();
 				if
@@ -201,7 +245,7 @@ inline show_newest()
 	}
 }
 
-/* take_words(); its bound on the number of snapshots is not reached here */
+/* take_words(), of a caller that has not read the clock yet */
 inline take_words()
 {
 	now = 0;
@@ -221,7 +265,8 @@ inline take_words()
 		fi
 #endif
 	od;
-	claim(not_behind, LATEST >= barrier)
+	claim(not_behind, LATEST == FACE(VALUES) ||
+			  (barrier < VALUES && LATEST >= barrier))
 }
 
 proctype sender()
@@ -232,12 +277,12 @@ proctype sender()
 
 	do
 	:: take_words()
-	:: done && clock == VALUES ->
+	:: done && ARRIVED(VALUES, clock) ->
 		learn_all(SENDER);
 		break
 	od;
 	take_words();
-	claim(at_last, LATEST == VALUES)
+	claim(at_last, LATEST == FACE(VALUES))
 }
 
 init
