@@ -678,8 +678,8 @@ static void test_valid_is_what_the_man_page_says(void **state)
 	assert_int_equal(valid, 10 * 30 + 3 * 23 + 3 * 15);
 }
 
-/* MPICH: if one is missing, it sends operations on that type as active messages
- * (ofi-requirements.md 1.7) */
+/* MPICH sends all operations on a type as active messages if one of these is
+ * missing. */
 static void test_valid_is_what_mpich_needs(void **state)
 {
 	static const int all[] = {
