@@ -34,7 +34,10 @@ static enum gsas_error join_process(struct gsas_client *client)
 	/* the platform does not know processes, or the process has ended */
 	if (fd == -FI_ENOSYS || fd == -FI_ECONNRESET)
 		return GSAS_OK;
-	return fd >= 0 && gsas_job_process(client->job, id, fd) == 0 ?
+	if (fd < 0)
+		return GSAS_E_QUOTA;
+	return gsas_job_process(gsas_pages_census(client->service->pages),
+				client->job, id, fd) == 0 ?
 		GSAS_OK : GSAS_E_QUOTA;
 }
 

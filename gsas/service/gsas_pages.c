@@ -88,6 +88,7 @@ int gsas_pages_new(const struct gsas_pages_attr *attr, struct gsas_pages **pp)
 	p->next = p->attr.first;
 	p->census.held = attr->held;
 	p->census.held_ctx = attr->held_ctx;
+	unm_list_init(&p->census.processes);
 	*pp = p;
 	return 0;
 }
@@ -233,6 +234,7 @@ static struct gsas_job *gsas_job_new(struct gsas_pages *p, uint32_t uid)
 		return NULL;
 	}
 	job->user = user;
+	unm_list_init(&job->process);
 	user->has.jobs++;
 	return job;
 }
@@ -287,6 +289,7 @@ void gsas_job_put(struct gsas_pages *p, struct gsas_job *job)
 {
 	job->clients--;
 	gsas_job_release(p, job);
+	gsas_census_sweep(&p->census);
 }
 
 /* A new group; NULL as for gsas_job_new(). */

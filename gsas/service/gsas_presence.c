@@ -3,8 +3,12 @@
  * gsas_presence.c - the processes of a job that joined it on this board and
  * still live. A connection ends with its thread, but the pages of a job become
  * orphans only when no process of the job lives. A job has a descriptor for
- * each process, which becomes readable when the process ends. Whether processes
- * elsewhere on the host hold a job is checked for a bounded time per request.
+ * each process, which becomes readable when the process ends. A job that has
+ * pages may outlast its processes, so each process that joins any job, and each
+ * client that ends, lets a few processes be checked in turn: descriptors of
+ * ended ones must not pile up, because the service accepts no client when it
+ * has no descriptor left. Whether processes elsewhere on the host hold a job is
+ * checked for a bounded time per request.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -15,15 +19,17 @@
 
 #include "service/gsas_presence.h"
 
-#define PRUNE_MIN	16		/* processes before the first prune */
+#define SWEEP		4		/* processes of a sweep */
 #define CENSUS_NS	1000000		/* of processor time for the checks by
 					 * one request; a check takes a
 					 * microsecond, or with locks over many
 					 * jobs a thousand */
 
-/* A process that joined a job; in the list job->process. */
+/* A process that joined a job. */
 struct gsas_process {
-	struct gsas_process *next;
+	struct gsas_job *job;
+	struct unm_list link;		/* in job->process */
+	struct unm_list all;		/* in gsas_census.processes */
 	uint64_t id;			/* hal_peer_process() */
 	int fd;				/* readable: the process has ended */
 };
@@ -35,51 +41,55 @@ static bool process_ended(const struct gsas_process *process)
 	return poll(&pfd, 1, 0) != 0;
 }
 
-static void process_drop(struct gsas_job *job, struct gsas_process **at)
+static void process_drop(struct gsas_process *process)
 {
-	struct gsas_process *process = *at;
-
-	*at = process->next;
-	job->processes--;
+	process->job->processes--;
+	unm_list_remove(&process->link);
+	unm_list_remove(&process->all);
 	close(process->fd);
 	free(process);
 }
 
-/* Remove all processes that have ended. */
-static void job_prune(struct gsas_job *job)
+void gsas_census_sweep(struct gsas_census *census)
 {
-	struct gsas_process **at = &job->process;
+	struct unm_list *node;
 
-	while (*at != NULL)
-		if (process_ended(*at))
-			process_drop(job, at);
+	for (int i = 0; i < SWEEP &&
+	     (node = unm_list_pop(&census->processes)) != NULL; i++) {
+		struct gsas_process *process =
+			unm_container(node, struct gsas_process, all);
+
+		if (process_ended(process))
+			process_drop(process);
 		else
-			at = &(*at)->next;
-	job->prune_at = 2 * job->processes + PRUNE_MIN;
+			unm_list_append(&census->processes, node);
+	}
 }
 
-int gsas_job_process(struct gsas_job *job, uint64_t id, int fd)
+int gsas_job_process(struct gsas_census *census, struct gsas_job *job,
+		     uint64_t id, int fd)
 {
 	struct gsas_process *process;
 
-	for (process = job->process; process != NULL; process = process->next)
+	unm_list_for_each(node, &job->process) {
+		process = unm_container(node, struct gsas_process, link);
 		if (process->id == id && !process_ended(process)) {
 			close(fd);
 			return 0;
 		}
-	/* when their number has doubled, so that ended ones do not pile up */
-	if (job->processes >= job->prune_at)
-		job_prune(job);
-	process = malloc(sizeof(*process));
+	}
+	gsas_census_sweep(census);
+	process = calloc(1, sizeof(*process));
 	if (process == NULL) {
 		close(fd);
 		return -FI_ENOMEM;
 	}
-	*process = (struct gsas_process){
-		.next = job->process, .id = id, .fd = fd,
-	};
-	job->process = process;
+	process->job = job;
+	process->id = id;
+	process->fd = fd;
 	job->processes++;
+	unm_list_append(&job->process, &process->link);
+	unm_list_append(&census->processes, &process->all);
 	return 0;
 }
 
@@ -87,9 +97,15 @@ bool gsas_job_present(struct gsas_job *job)
 {
 	if (job->clients > 0)
 		return true;
-	while (job->process != NULL && process_ended(job->process))
-		process_drop(job, &job->process);
-	return job->process != NULL;
+	unm_list_for_each_safe(node, tmp, &job->process) {
+		struct gsas_process *process =
+			unm_container(node, struct gsas_process, link);
+
+		if (!process_ended(process))
+			return true;
+		process_drop(process);
+	}
+	return false;
 }
 
 /* Processor time of this thread in ns. Unlike the clock it does not advance
@@ -138,6 +154,7 @@ bool gsas_job_lives(struct gsas_census *census, struct gsas_job *job)
 
 void gsas_job_end_processes(struct gsas_job *job)
 {
-	while (job->process != NULL)
-		process_drop(job, &job->process);
+	while (!unm_list_empty(&job->process))
+		process_drop(unm_container(job->process.next,
+					   struct gsas_process, link));
 }

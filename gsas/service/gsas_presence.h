@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "service/gsas_region.h"
+#include "util/unm_list.h"
 
 /*
  * The checks by one request whether processes elsewhere on the host hold jobs
@@ -26,6 +27,8 @@ struct gsas_census {
 	uint64_t request;		/* number of the request, from 1 */
 	uint64_t spent;			/* ns of processor time that its checks
 					 * have taken */
+	struct unm_list processes;	/* of all jobs, in the order in which
+					 * they are checked for their ends */
 };
 
 /*
@@ -33,7 +36,11 @@ struct gsas_census {
  * job owns fd, also if the call fails. id identifies the process: the same
  * process is added once. 0, -FI_ENOMEM.
  */
-int gsas_job_process(struct gsas_job *job, uint64_t id, int fd);
+int gsas_job_process(struct gsas_census *census, struct gsas_job *job,
+		     uint64_t id, int fd);
+/* Check the next few processes, of any jobs, and remove those that have
+ * ended. */
+void gsas_census_sweep(struct gsas_census *census);
 /* Does the job have an interface, or a living process that joined it here? */
 bool gsas_job_present(struct gsas_job *job);
 /* A request begins, which checks each job anew. Call this before the request

@@ -57,10 +57,9 @@ struct gsas_job {
 					 * another job */
 	uint32_t number;		/* from 1, never used again */
 	uint32_t clients;		/* interfaces that joined */
-	struct gsas_process *process;	/* list of processes that joined and
+	struct unm_list process;	/* list of processes that joined and
 					 * may still live */
-	uint32_t processes, prune_at;	/* their number; number at which ended
-					 * ones are removed */
+	uint32_t processes;		/* their number */
 	uint64_t regions;		/* with plans */
 	struct gsas_label *labels;	/* list of names of regions */
 	uint64_t checked;		/* gsas_census.request that last checked

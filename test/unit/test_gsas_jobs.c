@@ -11,6 +11,7 @@
 #include "service/gsas_presence.h"
 
 #define PARTITION	(UINT64_C(1) << 36)	/* pages */
+#define PROCESSES	200		/* of a job; and jobs */
 
 /* ---- Replacements of system calls --------------------------------------- */
 
@@ -408,6 +409,63 @@ static void test_processes_hold_their_job(void **state)
 	close(look);
 }
 
+/* Descriptors of this process. */
+static int descriptors(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 4 * PROCESSES; fd++)
+		n += fcntl(fd, F_GETFD) != -1;
+	return n;
+}
+
+/* Add processes from number first on to a job. They end when the descriptor at
+ * end is closed. */
+static void add_processes(struct gsas_job *job, uint64_t first, int n, int *end)
+{
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(gsas_job_process(gsas_pages_census(g_p), job,
+						  first + i, dup(fds[0])), 0);
+	close(fds[0]);
+	*end = fds[1];
+}
+
+/* Jobs whose processes have ended keep no descriptors of them, although they
+ * have regions: neither many small jobs, nor a large one. */
+static void test_ended_processes_keep_no_descriptor(void **state)
+{
+	int before, end, lives;
+
+	board(NULL);
+	add_processes(g_job, 1, 8, &lives);
+	before = descriptors();
+	for (int i = 0; i < PROCESSES; i++) {
+		struct gsas_job *job = job_get(10 + i);
+
+		alloc(job, 1, 0);
+		add_processes(job, 1, 8, &end);
+		close(end);
+		gsas_job_put(g_p, job);
+		assert_true(descriptors() <= before + 8);
+	}
+	add_processes(g_job, 9, PROCESSES, &end);
+	assert_true(descriptors() >= before + PROCESSES);
+	assert_int_equal(g_job->processes, 8 + PROCESSES);
+	alloc(g_job, 1, 0);
+	for (int i = 1; i < PROCESSES; i++)
+		assert_ptr_equal(job_get(1), g_job);
+	close(end);
+	for (int i = 0; i < PROCESSES; i++)
+		gsas_job_put(g_p, g_job);
+	assert_int_equal(descriptors(), before);
+	assert_int_equal(g_job->processes, 8);
+	close(lives);
+	board_end();
+}
+
 /* Locks over many places, which any user can set: neither do they hold a job,
  * nor do they hide who holds it. */
 static void test_wide_locks_hold_no_job(void **state)
@@ -551,6 +609,7 @@ UNIT_MAIN(
 	cmocka_unit_test(test_held_is_no_orphan),
 	cmocka_unit_test(test_only_checks_take_their_time),
 	cmocka_unit_test(test_processes_hold_their_job),
+	cmocka_unit_test(test_ended_processes_keep_no_descriptor),
 	cmocka_unit_test(test_wide_locks_hold_no_job),
 	cmocka_unit_test(test_unknown_is_held),
 	cmocka_unit_test(test_a_plan_holds_its_owner),
