@@ -12,7 +12,6 @@
 #include "client/gsas_progress.h"
 #include "client/gsas_thread.h"
 #include "client/gsas_wait.h"
-#include "util/unm_clock.h"
 
 static bool is_owner(const struct gsas_req *req, const struct gsas_thread *t)
 {
@@ -36,8 +35,7 @@ int gsas_test(struct gsas_req *req)
 
 	if (ret != 0 || request->status != -FI_EINPROGRESS)
 		return ret != 0 ? ret : request->status;
-	if (!gsas_thread_progress(t) && unm_now_ns() >= t->next_events)
-		gsas_thread_events(t);
+	gsas_poll_step(t);
 	return request->status;
 }
 
@@ -127,8 +125,7 @@ int gsas_test_any(struct gsas_req *req, size_t count, size_t *index)
 		return ret;
 	request = take_done(req, count, index, &left);
 	if (request == NULL && left) {
-		if (!gsas_thread_progress(t) && unm_now_ns() >= t->next_events)
-			gsas_thread_events(t);
+		gsas_poll_step(t);
 		request = take_done(req, count, index, &left);
 	}
 	if (request != NULL)

@@ -12,13 +12,7 @@
 #include "client/gsas_direct.h"
 #include "client/gsas_log.h"
 #include "client/gsas_port.h"
-#include "client/gsas_progress.h"
 #include "client/gsas_wait.h"
-#include "util/unm_clock.h"
-
-#define CHECK_NS	20000		/* between checks for silent services */
-#define STEP_NS		1000000		/* most that one check counts as
-					 * waited */
 
 int gsas_port_open(const char *version, int board, struct gsas_thread **port)
 {
@@ -65,39 +59,7 @@ int gsas_port_begin(struct gsas_conn *conn, const struct gsas_msg *msg,
 	return gsas_conn_try_send(conn, msg, request);
 }
 
-/*
- * Count how long the services of pending requests have been silent, as
- * gsas_wait.c does for a thread that waits. Time in which the port was not
- * polled does not count, except the first STEP_NS of it, which a caller may
- * sleep between two polls. Returns whether requests may have completed.
- */
-static bool check_timeouts(struct gsas_thread *port, uint64_t now)
-{
-	uint64_t step = now - port->timeout_checked;
-	bool moved = false;
-
-	if (step < CHECK_NS)
-		return false;
-	port->timeout_checked = now;
-	if (port->timeout == 0)
-		return false;
-	for (uint32_t i = 0; i < port->nused; i++) {
-		struct gsas_conn *conn = port->conn[port->used[i]];
-
-		if (conn->peer != NULL)
-			moved |= gsas_conn_check_timeout(conn,
-					step < STEP_NS ? step : STEP_NS);
-	}
-	return moved;
-}
-
 bool gsas_port_progress(struct gsas_thread *port)
 {
-	bool moved = gsas_thread_progress(port);
-	uint64_t now = unm_now_ns();
-
-	if (now >= port->next_events)
-		gsas_thread_events(port);
-	moved |= check_timeouts(port, now);
-	return moved;
+	return gsas_poll_step(port);
 }

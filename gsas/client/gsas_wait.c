@@ -21,7 +21,8 @@
 					 * waited: the process may have been
 					 * stopped in between */
 #define GAP_NS		1000000		/* longest time between two waits that
-					 * counts as waited */
+					 * counts as waited, and most of the
+					 * time between two polls that does */
 
 /* ---- Events -------------------------------------------------------------- */
 
@@ -85,6 +86,23 @@ static void sleep_for_event(struct gsas_thread *t)
 	gsas_thread_events(t);
 }
 
+/* Count ns as waited for each service that has not answered. Returns whether
+ * requests may have completed. */
+static bool count_waited(struct gsas_thread *t, uint64_t ns)
+{
+	bool moved = false;
+
+	if (t->timeout == 0)
+		return false;
+	for (uint32_t i = 0; i < t->nused; i++) {
+		struct gsas_conn *conn = t->conn[t->used[i]];
+
+		if (conn->peer != NULL)
+			moved |= gsas_conn_check_timeout(conn, ns);
+	}
+	return moved;
+}
+
 /*
  * Count how long this thread has waited without an answer, for each service.
  * The time between two waits does not count, unless it is at most GAP_NS:
@@ -94,7 +112,6 @@ static void sleep_for_event(struct gsas_thread *t)
 static bool check_timeouts(struct gsas_thread *t, uint64_t now)
 {
 	uint64_t step = now - t->timeout_checked;
-	bool moved = false;
 
 	if (step < CHECK_NS)
 		return false;
@@ -104,15 +121,20 @@ static bool check_timeouts(struct gsas_thread *t, uint64_t now)
 		step = STEP_NS;
 	t->timeout_checked = now;
 	t->begins = false;
-	if (t->timeout == 0)
-		return false;
-	for (uint32_t i = 0; i < t->nused; i++) {
-		struct gsas_conn *conn = t->conn[t->used[i]];
+	return count_waited(t, step);
+}
 
-		if (conn->peer != NULL)
-			moved |= gsas_conn_check_timeout(conn, step);
-	}
-	return moved;
+bool gsas_poll_step(struct gsas_thread *t)
+{
+	bool moved = gsas_thread_progress(t);
+	uint64_t now = unm_now_ns(), step = now - t->timeout_checked;
+
+	if (now >= t->next_events)
+		gsas_thread_events(t);
+	if (step < CHECK_NS)
+		return moved;
+	t->timeout_checked = now;
+	return count_waited(t, step < GAP_NS ? step : GAP_NS) || moved;
 }
 
 void gsas_wait_step(struct gsas_thread *t)

@@ -26,6 +26,11 @@ static inline void gsas_wait_begin(struct gsas_thread *t)
 	t->begins = true;
 }
 
+/* One poll, which does not wait. Of the time since the last poll, 1 ms at most
+ * counts for GSAS_TIMEOUT: the caller may have computed. Returns whether
+ * requests may have completed. */
+bool gsas_poll_step(struct gsas_thread *t);
+
 /* As gsas_wait_step(), in a wait for this service. The time of the step counts
  * for GSAS_TIMEOUT although perhaps no request is pending: the thread waits for
  * a tag, a credit, the window of a queue, or the HAL's import of memory. */

@@ -13,7 +13,10 @@
 #include "lib/gsas_services.h"
 #include "util/unm_clock.h"
 
-#define LIMIT_MS	300
+#define LIMIT_MS	300		/* GSAS_TIMEOUT */
+#define SLOW_MS		1000		/* of a thread whose service has to
+					 * answer in time, on a busy machine
+					 * too */
 #define QUOTA		4096		/* words of a queue */
 #define FLOOD		1000000		/* more requests than any board takes */
 
@@ -78,6 +81,41 @@ static void test_stopped(void **state)
 	assert_int_equal(gsas_write64(a, 5), 0);
 	assert_int_equal(host_read(a), 5);
 	assert_int_equal(gsas_free(here), 0);
+	unit_kill(pid);
+	host_start(1);
+}
+
+/* A thread that polls, and computes in between, has no other call that ends. */
+static void test_stopped_polled(void **state)
+{
+	struct gsas_req req[2];
+	uint64_t begin;
+	size_t index;
+	gsas_addr a;
+	pid_t pid;
+	int ret;
+
+	host_stop(1);
+	pid = host_process(1);
+	for (int any = 0; any < 2; any++) {
+		a = resume(pid);
+		unit_stop(pid);
+		begin = unm_now_ns();
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(gsas_fad64_start(a, 1, NULL, &req[i]),
+					 0);
+		do {
+			usleep(500);
+			ret = any ? gsas_test_any(req, 2, &index) :
+				gsas_test(&req[0]);
+		} while (ret == -FI_EINPROGRESS &&
+			 unm_now_ns() - begin < UINT64_C(60000000000));
+		assert_int_equal(ret, -ETIMEDOUT);
+		check_waited(begin, LIMIT_MS);
+		assert_int_equal(gsas_wait(&req[any ? 1 - index : 1]),
+				 -ETIMEDOUT);
+	}
+	(void)resume(pid);
 	unit_kill(pid);
 	host_start(1);
 }
@@ -327,7 +365,7 @@ static void *put_late(void *arg)
 {
 	struct gsas_queue_handle *q;
 
-	usleep(4 * LIMIT_MS * 1000);
+	usleep(3 * SLOW_MS * 1000);
 	HOLDS(gsas_queue_open(*(gsas_addr *)arg, &q) == 0);
 	HOLDS(gsas_enqueue(q, 9) == 0);
 	gsas_queue_close(q);
@@ -339,14 +377,18 @@ static void test_slow(void **state)
 {
 	struct gsas_queue_handle *q;
 	pthread_t thread;
+	struct gsas_thread *t;
 	gsas_addr addr;
 	uint64_t word;
 
 	assert_int_equal(gsas_queue_create(8, 8, g_first, 0, NULL, &addr), 0);
 	assert_int_equal(gsas_queue_open(addr, &q), 0);
+	assert_int_equal(gsas_thread_get(&t), 0);
+	t->timeout = SLOW_MS * UINT64_C(1000000);
 	thread = unit_thread(put_late, &addr);
 	assert_int_equal(gsas_dequeue_wait(q, &word, -1), 0);
 	assert_int_equal(word, 9);
+	t->timeout = LIMIT_MS * UINT64_C(1000000);
 	pthread_join(thread, NULL);
 	gsas_queue_close(q);
 	assert_int_equal(gsas_free(addr), 0);
@@ -435,6 +477,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_stopped_polled),
 		cmocka_unit_test(test_stopped_queue),
 		cmocka_unit_test(test_stopped_dequeue),
 		cmocka_unit_test(test_dequeue_without_credit),
