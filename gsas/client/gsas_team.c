@@ -193,6 +193,16 @@ static int wait_passed(struct gsas_team *team, int ms)
 	return ret == -ESTALE || ret == -FI_EFAULT ? -FI_ECONNRESET : ret;
 }
 
+/* This member fails at a barrier. 0: but the barrier is passed; or error. If it
+ * cannot reach the page, other members may pass the barrier nevertheless. */
+static int give_up(struct gsas_team *team, int error)
+{
+	if (break_team(team) == 0)
+		return 0;
+	team->broken = true;
+	return error;
+}
+
 static int barrier(struct gsas_team *team, uint64_t deadline)
 {
 	int ret, ms;
@@ -203,22 +213,15 @@ static int barrier(struct gsas_team *team, uint64_t deadline)
 	while (ret == 0) {
 		ms = slice(deadline);
 		ret = wait_passed(team, ms);
-		if (ret != -FI_ETIMEDOUT)
+		if (ret == 0)
+			return 0;
+		if (ret != -FI_ETIMEDOUT || ms == 0)
 			break;
-		ret = 0;
-		if (ms != 0 && !next_gone(team))
-			continue;
 		/* a member that is gone may have closed the team after this
 		 * barrier */
-		ret = break_team(team);
-		if (ret == -FI_ECONNRESET && ms == 0)
-			ret = -FI_ETIMEDOUT;
-		break;
+		ret = next_gone(team) ? -FI_ECONNRESET : 0;
 	}
-	if (ret == -ESTALE)
-		ret = -FI_ECONNRESET;
-	team->broken |= ret != 0;
-	return ret;
+	return give_up(team, ret == -ESTALE ? -FI_ECONNRESET : ret);
 }
 
 int gsas_team_barrier(struct gsas_team *team, int ms)

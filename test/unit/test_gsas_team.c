@@ -18,6 +18,7 @@
 #define MEMBERS		4
 #define ROUNDS		200
 #define LONG_MS		60000
+#define FAR_MS		300		/* GSAS_TIMEOUT of a member */
 
 struct member {
 	struct gsas_team *team;
@@ -565,6 +566,65 @@ static void test_killed_while_opening(void **state)
 	assert_int_equal(gsas_team_close(team), 0);
 }
 
+/* Waits, by requests, for a barrier. */
+static void *far_run(void *arg)
+{
+	struct one *one = arg;
+	struct gsas_thread *t;
+
+	host_packets(true);
+	HOLDS(gsas_thread_get(&t) == 0);
+	t->timeout = FAR_MS * UINT64_C(1000000);
+	one->opened = gsas_team_open("far", g_first, 1, 2, LONG_MS, &one->team);
+	HOLDS(one->opened == 0);
+	atomic_store(&g_count, 1);
+	while (atomic_load(&g_count) == 1)
+		usleep(100);
+	one->barrier = gsas_team_barrier(one->team, one->ms);
+	HOLDS(gsas_team_close(one->team) == 0);
+	host_packets(false);
+	return NULL;
+}
+
+/* A member's request is not answered within GSAS_TIMEOUT, but executed later.
+ * Store in *breaks whether the member has failed and broken the team. */
+static void far_round(bool *breaks)
+{
+	struct one one = { .ms = LONG_MS };
+	struct gsas_team *team;
+	pthread_t thread;
+	int ret;
+
+	atomic_store(&g_count, 0);
+	thread = unit_thread(far_run, &one);
+	assert_int_equal(gsas_team_open("far", g_first, 0, 2, LONG_MS, &team),
+			 0);
+	while (atomic_load(&g_count) == 0)
+		usleep(100);
+	atomic_store(&g_host[0].stop, true);
+	gsas_board_wake(g_host[0].board);
+	pthread_join(g_host[0].thread, NULL);
+	atomic_store(&g_count, 2);
+	/* the member tries to break the team for the same time again */
+	usleep(FAR_MS * 1500);
+	atomic_store(&g_host[0].stop, false);
+	g_host[0].thread = unit_thread(host_run, &g_host[0]);
+	pthread_join(thread, NULL);
+	ret = gsas_team_barrier(team, 2 * FAR_MS);
+	*breaks = one.barrier < 0 && ret == -ECONNRESET;
+	assert_int_equal(gsas_team_close(team), 0);
+}
+
+static void test_failed_member_breaks_the_team(void **state)
+{
+	bool breaks = false;
+
+	/* A round is void if the service runs again too early or too late. */
+	for (int i = 0; i < 5 && !breaks; i++)
+		far_round(&breaks);
+	assert_true(breaks);
+}
+
 static int setup(void **state)
 {
 	struct gsas_thread *t;
@@ -589,6 +649,7 @@ int main(void)
 		cmocka_unit_test(test_killed_member),
 		cmocka_unit_test(test_member_leaves),
 		cmocka_unit_test(test_killed_while_opening),
+		cmocka_unit_test(test_failed_member_breaks_the_team),
 	};
 
 	host_boards();
