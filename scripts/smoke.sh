@@ -8,16 +8,17 @@ SMOKE_OK=0 SMOKE_BAD=0 SMOKE_SKIPPED=0
 # smoke_one NAME COMMAND...
 smoke_one()
 {
-	local name=$1 out
+	local name=$1 out rc=0
 	shift
 
-	if out=$(timeout --kill-after=5 900 "$BASH" "$TOP/scripts/step" \
-			"$@" 2>&1 </dev/null); then
+	out=$(timeout --kill-after=5 900 "$BASH" "$TOP/scripts/step" \
+		"$@" 2>&1 </dev/null) || rc=$?
+	if [ "$rc" -eq 0 ]; then
 		SMOKE_OK=$((SMOKE_OK + 1))
 		say "ok - $name"
 	else
 		SMOKE_BAD=$((SMOKE_BAD + 1))
-		say "not ok - $name # exit $?"
+		say "not ok - $name # exit $rc"
 		printf '%s\n' "$out" | tail -n 20 | sed 's/^/#   /'
 	fi
 }
