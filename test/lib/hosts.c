@@ -64,6 +64,20 @@ static bool cable_is_up(void)
 	return strncmp(state, "up", 2) == 0;
 }
 
+/* Frames for other hosts get the Ethernet address of their sender, and requests
+ * for an Ethernet address are not answered. */
+int hosts_vanish(const struct proc *p)
+{
+	char path[64];
+	int ns;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)p->pid);
+	ns = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(ns >= 0);
+	CHECK(hosts_run("nsenter --net=%s ip link set net0 arp off", path));
+	return ns;
+}
+
 /* A network namespace, with a /sys that shows its interfaces. */
 static bool new_host(void)
 {

@@ -26,6 +26,15 @@ void hosts_start(struct proc *p[], int n, hosts_body body);
  * have no IPv6. */
 void hosts_need_ipv6(void);
 
+/*
+ * Director only: cut off the host of child p in silence. No frame of this host
+ * reaches the other one from now on, so that the FIN and the RST of its sockets
+ * are lost when its processes are killed. Returns a descriptor, which keeps the
+ * network namespace, and so the interface of the other host. Close it once the
+ * survivors have noticed.
+ */
+int hosts_vanish(const struct proc *p);
+
 /* Run a command, which is a format of printf(3), by sh(1). False: it failed. */
 bool hosts_run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -8,11 +8,12 @@
  * message of a dead process: the traffic checks each byte, the order and the
  * length of all messages.
  *
- * UNM_TEST_KILLS: kills at random moments, 3. UNM_TEST_HOSTS: hosts removed at
- * random moments, 1. UNM_TEST_OUTAGES: times that the cable is out for a while,
- * 1.
+ * UNM_TEST_KILLS: kills at random moments, 3. UNM_TEST_HOSTS: hosts that vanish
+ * at random moments, 1. UNM_TEST_OUTAGES: times that the cable is out for a
+ * while, 1.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,12 @@
 
 #define EVEN	UINT64_C(5)		/* the processes of host 0 */
 #define ODD	UINT64_C(10)		/* and of host 1 */
+
+/* The least time in which a silent host is noticed: the default of
+ * FI_UNIMEM_NET_DEAD_MS, 3000 (there is no lower value), less the 0.9 s for
+ * which the host may have been silent before (docs/net.md, section 4), and some
+ * tolerance. The end of a socket is noticed within milliseconds. */
+#define SILENT_US	1500000
 
 enum order { STOP, CUT, UNPLUG };	/* words of the director */
 
@@ -102,6 +109,18 @@ static bool lives(uint64_t dead, int i)
 	return (dead >> i & 1) == 0;
 }
 
+/* The peers that process i may lose: those that may die, or the other host
+ * (mortal is 0). A host that vanishes loses the other one, too, and its last
+ * process may notice that before it is killed. */
+static uint64_t may_lose(int i, uint64_t mortal)
+{
+	uint64_t beyond = i % 2 == 0 ? ODD : EVEN;
+
+	if (mortal == 0)
+		return beyond;
+	return mortal == (beyond ^ (EVEN | ODD)) ? mortal | beyond : mortal;
+}
+
 /* Start the processes, of which mortal may die (0: those of the other host),
  * and kill those in early before they connect. Returns when the living exchange
  * messages. */
@@ -110,8 +129,7 @@ static void start(struct proc *p[NPROCS], uint64_t mortal, uint64_t early)
 	for (int i = 0; i < NPROCS; i++) {
 		g_shared->word[i] = 0;
 		g_shared->word[REFUSED + i] = 0;
-		g_shared->word[MORTAL + i] = mortal != 0 ? mortal :
-			i % 2 == 0 ? ODD : EVEN;
+		g_shared->word[MORTAL + i] = may_lose(i, mortal);
 	}
 	hosts_start(p, NPROCS, one_of_four);
 	for (int i = 0; i < NPROCS; i++)
@@ -181,21 +199,48 @@ static void random_moments(void)
 	procs_note("%ld processes killed", kills);
 }
 
-/* Both processes of a host, and the host with them: its namespace, the cable
- * and the other end of it. Stopped before, neither notices the other's end. */
+/* Wait until each process of mask has noticed the end of all its peers that may
+ * die. */
+static void await_refused(struct proc *const *p, uint64_t mask)
+{
+	for (int i = 0; i < NPROCS; i++)
+		while (lives(~mask, i) && g_shared->word[REFUSED + i] !=
+		       g_shared->word[MORTAL + i])
+			CHECK_MSG(!proc_ended(p[i], 1), "child %d: exit %d",
+				  i, p[i]->status);
+}
+
+/* Both processes of a host, and the host with them. The host is cut off before,
+ * so that nothing but silence shows the survivors its end. Its processes are
+ * stopped before they are killed (at_once), or the second one has some time to
+ * notice the end of the first one. Bits of g_shared->gone, which proc_kill()
+ * sets, would have the survivors send nothing more to the dead: they are set
+ * once the end is noticed. */
 static void host_ends(uint64_t seed)
 {
-	int host = (int)(procs_random(&seed) % 2);
+	int host = (int)(procs_random(&seed) % 2), ns;
 	bool at_once = procs_random(&seed) % 2 == 0;
+	uint64_t dead = host == 0 ? EVEN : ODD, since;
 	struct proc *p[NPROCS];
 
-	start(p, host == 0 ? EVEN : ODD, 0);
+	start(p, dead, 0);
 	procs_nap(procs_random(&seed) % 30000);
+	ns = hosts_vanish(p[host]);
+	since = procs_now();
 	for (int i = host; at_once && i < NPROCS; i += 2)
 		proc_stop(p[i]);
-	for (int i = host; i < NPROCS; i += 2)
-		proc_kill(p[i]);
-	the_living(p, host == 0 ? EVEN : ODD);
+	for (int i = host; i < NPROCS; i += 2) {
+		proc_signal(p[i], SIGKILL);
+		while (!proc_ended(p[i], 1000))
+			;
+	}
+	await_refused(p, ~dead);
+	since = procs_now() - since;
+	CHECK_MSG(since >= SILENT_US, "noticed after %llu ms: not by silence",
+		  (unsigned long long)since / 1000);
+	g_shared->gone = dead;
+	close(ns);
+	the_living(p, dead);
 	procs_forget();
 }
 
@@ -206,7 +251,7 @@ static void host_gone(void)
 
 	for (long i = 0; i < hosts; i++)
 		host_ends(procs_random(&seed));
-	procs_note("%ld hosts removed", hosts);
+	procs_note("%ld hosts vanished", hosts);
 }
 
 /* The hosts lose each other: each process takes those of the other host for
@@ -220,11 +265,7 @@ static void lose_each_other(enum order order)
 	procs_send_word(p[0]->fd, order);
 	if (order == CUT)
 		procs_send_word(p[1]->fd, order);
-	for (int i = 0; i < NPROCS; i++)
-		while (g_shared->word[REFUSED + i] !=
-		       g_shared->word[MORTAL + i])
-			CHECK_MSG(!proc_ended(p[i], 1), "child %d: exit %d",
-				  i, p[i]->status);
+	await_refused(p, EVEN | ODD);
 	/* to each process those of its mask count as dead from now on */
 	g_shared->gone = EVEN | ODD;
 	the_living(p, 0);

@@ -17,7 +17,6 @@
  *
  * UNM_TEST_EACH: every so-many-th job runs (1: all jobs).
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -469,20 +468,13 @@ static bool is_readable(int fd)
 static uint64_t end_victim(struct proc *p[NPROCS], int *ns)
 {
 	uint64_t now;
-	char path[64];
 
 	*ns = -1;
 	if (!g_job.host) {
 		g_shared->gone |= UINT64_C(1) << VICTIM;
 		return procs_now();
 	}
-	/* the namespace stays, so that the survivors keep their interface */
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)p[VICTIM]->pid);
-	*ns = open(path, O_RDONLY | O_CLOEXEC);
-	CHECK(*ns >= 0);
-	/* frames for other hosts get the Ethernet address of their sender, and
-	 * requests for an Ethernet address are not answered */
-	CHECK(hosts_run("nsenter --net=%s ip link set net0 arp off", path));
+	*ns = hosts_vanish(p[VICTIM]);
 	now = procs_now();
 	proc_kill(p[VICTIM]);
 	proc_kill(p[BESIDE]);
