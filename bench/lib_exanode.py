@@ -48,7 +48,7 @@ BARE = {"FI_UNIMEM_INLINE": "0", "FI_UNIMEM_EAGER_MAX": "0",
 NO_CACHE = {"FI_UNIMEM_RKEY_KEEP": "0", "FI_UNIMEM_SERVICE_US": "1"}
 
 class Quiet(Results):
-    """Without the figures of runs beside which others were busy, except of
+    """Without the figures of runs just before which others were busy, except of
     --quick, which measures nothing."""
 
     def add(self, row, doubt=""):

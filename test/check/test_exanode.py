@@ -339,7 +339,7 @@ class Goals(unittest.TestCase):
             line=151, latency=1.2))[0].endswith(": reached"))
 
     def test_not_measured(self):
-        """Each run was beside a busy process; or a figure is 0."""
+        """Others were busy just before each run; or a figure is 0."""
         for more, why in (({"latency": None}, "no figure of step"),
                           ({"latency": 0}, "no figure of step"),
                           ({"packet": None}, "no raw reading"),
