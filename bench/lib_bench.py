@@ -2,6 +2,7 @@
 """Shared by the runners: the machine, programs and their processes, tables."""
 
 import csv
+import itertools
 import ctypes
 import datetime
 import os
@@ -354,11 +355,13 @@ class Results:
 
 
 def load(paths, kind=Results):
-    """Results by profile; rows without one follow the file they stand in."""
+    """Results by profile; rows without one follow the file they stand in.
+    Comments (#) may be at the head of a file."""
     found = {}
     for path in paths:
         with open(path, newline="", encoding="utf-8") as f:
-            rows = list(csv.DictReader(f))
+            rows = list(csv.DictReader(itertools.dropwhile(
+                lambda line: line.startswith("#"), f)))
         own = {r["profile"] for r in rows} - {"-"}
         if len(own) > 1:
             sys.exit("%s: several profiles: %s"

@@ -10,6 +10,7 @@ import tempfile
 
 # a line of a file: the blanks are those that the provider takes
 LINE = re.compile(r"^([ \t]*(\w+)[ \t]*=[ \t]*)([0-9.]+)([ \t]+)([^\s#]+)", re.M)
+NOTE = re.compile(r"^# (\w+) = (\S+)$", re.M)     # of a CSV
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "k/s": 1e3, "M/s": 1e6, "MB/s": 1e6,
          "GB/s": 1e9, "packets": 1, "stores": 1}
 TIMES = {"ns", "us", "ms"}
@@ -105,6 +106,22 @@ def nothing(path, folder):
         os.unlink(new)
         end("%s: %s is no time" % (path, ", ".join(left)))
     return new
+
+
+def notes(found):
+    """Lines for the head of a CSV: figures, as figures() returns them."""
+    return "".join("# %s = %r\n" % (name, found[name]) for name in NAMES)
+
+
+def noted(path):
+    """The figures that notes() has written into a CSV, or None."""
+    found = dict(NOTE.findall(text_of(path)))
+    if set(found) != set(NAMES):
+        return None
+    try:
+        return {name: float(value) for name, value in found.items()}
+    except ValueError:
+        return None
 
 
 class Row:

@@ -652,6 +652,48 @@ class Runner(unittest.TestCase):
         self.assertEqual(waited([0.2, 0.0], quick=True), (0.2, 1))
         self.assertEqual(waited([0.5] * 10000)[0], 0.5)
 
+    def shown(self, text, *words):
+        """--from a file of this text: the figures of its sums, and what was
+        printed."""
+        seen = []
+        with tempfile.TemporaryDirectory() as folder, \
+                redirect_stdout(io.StringIO()) as out, \
+                mock.patch.multiple(exanode, OUT=folder, print_tables=lambda
+                                    _, m: seen.append(m)):
+            path = os.path.join(folder, "x.csv")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            with mock.patch.object(sys, "argv", ["exanode", "--from", path,
+                                                 *words]):
+                exanode.main()
+        return seen[0], out.getvalue()
+
+    def test_figures_of_a_file(self):
+        """The sums are by the figures that the results were measured with."""
+        change = "packet_latency=50 us"
+        path = exanode.changed_model(FILE, [change], None)
+        try:
+            figures, csv = lib_model.figures(path), io.StringIO()
+            bench = exanode.Bench(argparse.Namespace(cores="0,1", quick=True),
+                                  path, csv)
+        finally:
+            os.unlink(path)
+        with redirect_stdout(io.StringIO()):
+            bench.write({"peer": "tags", "run": "latency", "metric": "latency",
+                         "rep": 1}, "ok", [("latency", 0, "60", "us")], 1)
+        own, text = self.shown(csv.getvalue())
+        self.assertEqual(own, figures)
+        self.assertNotIn("no figures of the model", text)
+        with self.assertRaises(SystemExit), redirect_stderr(io.StringIO()):
+            self.shown(csv.getvalue(), "--set", change)
+        old = re.sub("^#.*\n", "", csv.getvalue(), flags=re.M)
+        for words, used in ((), lib_model.figures(FILE)), \
+                (("--set", change), figures):
+            other, text = self.shown(old, *words)
+            self.assertEqual(other, used)
+            self.assertIn("no figures of the model: sums by %s" % ", ".join(
+                [FILE, *words[1:]]), text)
+
     def test_derived_points(self):
         """Points that the paper does not have are not called published."""
         res = lib_exanode.Quiet("exanode+model")
