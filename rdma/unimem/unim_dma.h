@@ -189,8 +189,10 @@ enum unim_dma_policy {
 					 * next node, in turn */
 	UNIM_DMA_NEAREST,		/* the node of the process, or the
 					 * nearest other one that has the
-					 * memory, of 16; if none has, the error
-					 * of the node of the process */
+					 * memory, of 16 nodes of the host, then
+					 * 16 of other hosts, up to a host that
+					 * does not answer; if none has, the
+					 * error of the node of the process */
 };
 
 /* Allocate a buffer of size bytes as unim_alloc_buf_l(). node: for
