@@ -31,7 +31,8 @@
  *	-ETIMEDOUT	the service is stopped; the operation was done, or was
  *			not, or will be when the service continues
  *	-ECONNREFUSED	there is no service and none could be started
- *	-EHOSTUNREACH	the host of the board does not answer
+ *	-EHOSTUNREACH	the host of the board does not answer (-ECONNREFUSED if
+ *			that takes longer than FI_UNIMEM_NET_DIAL_MS and 10 s)
  *	-EAGAIN		see gsas_enqueue() and gsas_dequeue()
  *	-EMFILE, -ENODEV, -EPROTO
  *			the process has no more descriptors; there is no Unimem
