@@ -194,6 +194,7 @@ UNIT_TESTS = \
 	test/unit/test_net_dir \
 	test/unit/test_net_hold \
 	test/unit/test_net_hosts \
+	test/unit/test_net_number \
 	test/unit/test_net_region \
 	test/unit/test_net_room \
 	test/unit/test_net_stream \

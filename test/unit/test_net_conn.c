@@ -444,122 +444,7 @@ static void test_other_user_answers(void **state)
 	close(fd);
 }
 
-/* ---- Numbers ------------------------------------------------------------ */
-
-/* Two hosts with a board each; this one is the first, and the second is at the
- * loopback interface. The interface `to` of its board is at a port. */
-static struct hal_addr use_directory(uint16_t port)
-{
-	static const char text[] = "192.0.2.1\n127.0.0.1\n";
-	struct net_hal *net = a->nif->net;
-	struct hal_addr to = a->hif->addr;
-
-	assert_int_equal(net_dir_read(text, strlen(text), "hosts", 1,
-				      &net->dir), 0);
-	net->key.len = 16;
-	net_pair.hal->caps.boards = 2;
-	net_pair.hal->far_boards = 1;
-	net_pair.hal->params.net_port = port - 5;
-	to.board = 1;
-	to.iface = 5;
-	to.nonce = HAL_ADDR_ANY;
-	return to;
-}
-
-/* Begin the handshake with a side by the key file. */
-static void hello_by_key(struct net_rogue *r, const struct net_side *to)
-{
-	uint8_t name[NET_NAME], key[NET_SECRET];
-
-	net_rogue_hello(r, to);
-	net_host_name(&to->hif->addr, &to->nif->host, name);
-	net_key_secret(&to->nif->net->key, r->auth.mac, key);
-	net_auth_dial(&r->auth, r->name, name, NET_KIND_KEY, key);
-}
-
-/* A peer that is dialled by its number gets the name of a connection that comes
- * meanwhile only if that was proven by the key file. */
-static void test_name_of_a_number(void **state)
-{
-	uint8_t answer[sizeof(struct net_answer)];
-	struct hal_addr to, named;
-	struct net_rogue r;
-	uint16_t port;
-	size_t used;
-	int fd = net_rogue_listen(4, &port);
-
-	to = use_directory(port);
-	assert_int_equal(hal_connect(a->hif, &to, &a->peer), -FI_EAGAIN);
-	for (int i = 0; i < 2; i++) {
-		net_rogue_dial(&r, a);
-		memcpy(&named, r.name, sizeof(named));
-		named.board = to.board;
-		named.iface = to.iface;
-		memcpy(r.name, &named, sizeof(named));
-		if (i == 0) {
-			assert_true(net_rogue_prove(&r, a));
-			net_rogue_closed(&r, a);
-			assert_int_equal(a->nif->npeers, 1);
-			assert_int_equal(hal_connect(a->hif, &to, &a->peer),
-					 -FI_EAGAIN);
-			continue;
-		}
-		hello_by_key(&r, a);
-		net_rogue_flush(&r);
-		assert_true(net_rogue_recv(&r, a, answer, sizeof(answer)));
-		assert_int_equal(net_auth_input(&r.auth, answer,
-						sizeof(answer), &used), 0);
-		net_rogue_flush(&r);
-		NET_PAIR_DO_UNTIL(net_side_pump(a),
-				  hal_connect(a->hif, &to, &a->peer) == 0);
-		assert_memory_equal(&a->peer->addr, &named, sizeof(named));
-		net_rogue_close(&r);
-	}
-	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
-	close(fd);
-}
-
-/* Only boards of other hosts of the directory are names of a peer. */
-static void test_boards_of_names(void **state)
-{
-	struct hal_addr named = use_directory(7450);
-	struct net_rogue r;
-
-	for (uint16_t board = 0; board < 3; board++) {
-		net_rogue_dial(&r, b);
-		memcpy(&named, r.name, sizeof(named));
-		named.board = board;
-		memcpy(r.name, &named, sizeof(named));
-		assert_true(net_rogue_prove(&r, b));
-		if (board != 1) {
-			net_rogue_closed(&r, b);
-			assert_int_equal(b->nif->npeers, 0);
-			continue;
-		}
-		NET_PAIR_DO_UNTIL(net_side_pump(b), b->nif->npeers == 1);
-		net_rogue_close(&r);
-		NET_PAIR_DO_UNTIL(net_side_pump(b), b->nif->npeers == 0);
-	}
-}
-
-/* A listener that never answers holds a connection by number up for a bounded
- * time. */
-static void test_silent_number(void **state)
-{
-	int fd, ret = -FI_EAGAIN;
-	struct hal_addr to;
-	uint16_t port;
-
-	fd = net_rogue_listen(16, &port);
-	to = use_directory(port);
-	a->nif->net->dial_ns = 20 * MS;
-	NET_PAIR_DO_UNTIL(net_side_pump(a),
-			  (ret = hal_connect(a->hif, &to, &a->peer)) !=
-			  -FI_EAGAIN);
-	assert_int_equal(ret, -FI_ETIMEDOUT);
-	assert_int_equal(a->nif->npeers, 0);
-	close(fd);
-}
+/* ---- Time ---------------------------------------------------------------- */
 
 /* The first connection of an interface is checked in time by a caller that
  * sleeps without having called hal_if_service(). */
@@ -775,9 +660,6 @@ int main(void)
 		NET_PAIR_TEST(test_forked_child),
 		NET_PAIR_TEST(test_claimed_names),
 		NET_PAIR_TEST(test_other_user_answers),
-		NET_PAIR_TEST(test_name_of_a_number),
-		NET_PAIR_TEST(test_boards_of_names),
-		NET_PAIR_TEST(test_silent_number),
 		NET_PAIR_TEST(test_first_check),
 		NET_PAIR_TEST(test_port_scan),
 		NET_PAIR_TEST(test_half_open),

@@ -128,6 +128,24 @@ static void test_address_of_the_line(void **state)
 	memset(resolved, 0, sizeof(resolved));
 }
 
+/* The list of Slurm, which the user did not ask for. */
+static void test_list_of_slurm(void **state)
+{
+	struct hal_params params = { .boards = 1 };
+	struct net_dir *dir;
+
+	setenv("SLURM_JOB_NODELIST", "n[1-2]", 1);
+	assert_int_equal(net_hosts_open(&params, &dir), 0);
+	assert_non_null(dir);
+	assert_int_equal(dir->self, 0);
+	assert_false(dir->asked);
+	net_dir_free(dir);
+	dir = directory("n1\nn2");
+	assert_true(dir->asked);
+	net_dir_free(dir);
+	unsetenv("SLURM_JOB_NODELIST");
+}
+
 /* A name that is not found costs one question in some seconds, and one line. */
 static void test_unknown_name(void **state)
 {
@@ -232,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_which_line),
 		cmocka_unit_test(test_address_of_the_line),
+		cmocka_unit_test(test_list_of_slurm),
 		cmocka_unit_test(test_unknown_name),
 		cmocka_unit_test(test_label),
 	};

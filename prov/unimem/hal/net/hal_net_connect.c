@@ -58,12 +58,19 @@ static int refuse(struct net_if *nif, const struct hal_addr *to, int ret,
 	return ret;
 }
 
+/* The IP address of a host of the directory, as net_hosts_ip(). */
+static int find_ip(const struct net_if *nif, int k, uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	bool v4 = memcmp(nif->host.ip, mapped, sizeof(mapped)) == 0;
+
+	return net_hosts_ip(nif->net->dir, (uint32_t)k, v4, ip);
+}
+
 /* Where an interface of another host listens. */
 static int find_host(struct net_if *nif, const struct hal_addr *to,
 		     struct hal_host *host)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	bool v4 = memcmp(nif->host.ip, mapped, sizeof(mapped)) == 0;
 	struct net_dir *dir = nif->net->dir;
 	int k = dir == NULL ? -1 : net_dir_of_board(dir, to->board);
 
@@ -80,8 +87,7 @@ static int find_host(struct net_if *nif, const struct hal_addr *to,
 		return refuse(nif, to, -FI_EACCES, "connections by board and "
 			      "interface need a key file (FI_UNIMEM_NET_KEY), "
 			      "the same on all hosts");
-	return net_hosts_ip(dir, (uint32_t)k, v4, host->ip) == 0 ? 0 :
-		-FI_ECONNREFUSED;
+	return find_ip(nif, k, host->ip) == 0 ? 0 : -FI_ECONNREFUSED;
 }
 
 static int dial_number(struct net_if *nif, const struct hal_addr *to)
@@ -128,6 +134,39 @@ static int take_failed(struct net_if *nif, const struct hal_addr *to)
 	return 0;
 }
 
+/*
+ * Is this peer at the host that has its board by the directory? Slurm's list
+ * does not bind peers that were connected by address: a job of another
+ * allocation numbers its boards by another list.
+ */
+static bool at_its_board(const struct net_peer *peer)
+{
+	const struct net_if *nif = peer->nif;
+	const struct net_dir *dir = nif->net->dir;
+	uint8_t ip[16];
+	int k;
+
+	if (dir == NULL || dir->asked || peer->by_key)
+		return true;
+	k = net_dir_of_board(dir, peer->p.addr.board);
+	return k >= 0 && find_ip(nif, k, ip) == 0 &&
+		memcmp(peer->host.ip, ip, sizeof(ip)) == 0;
+}
+
+/* The live peer at a board and interface by the directory; NULL: none. */
+static struct net_peer *find_number(struct net_if *nif,
+				    const struct hal_addr *to)
+{
+	unm_list_for_each(pos, &nif->peers) {
+		struct net_peer *peer = unm_container(pos, struct net_peer,
+						      link);
+
+		if (net_peer_is_at(peer, to) && at_its_board(peer))
+			return peer;
+	}
+	return NULL;
+}
+
 /* Connect to an interface of another host. As in the backends, the caller gets
  * the peer or the error once it is known whether the interface has a holder. */
 static int connect_far(struct net_if *nif, const struct hal_addr *to,
@@ -140,7 +179,7 @@ static int connect_far(struct net_if *nif, const struct hal_addr *to,
 	net_conns_input(nif, 0);	/* for callers that only try again */
 	net_conns_tick(nif, now);
 	net_peers_tick(nif, now);
-	peer = net_peer_at(nif, to);
+	peer = find_number(nif, to);
 	if (peer == NULL) {
 		ret = take_failed(nif, to);
 		return ret != 0 ? ret : dial_number(nif, to);

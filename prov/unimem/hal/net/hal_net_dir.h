@@ -41,6 +41,9 @@ struct net_dir {
 	uint32_t self;			/* index of this host; the caller of
 					 * net_dir_self() sets it */
 	uint32_t boards;		/* of all hosts */
+	bool asked;			/* the user named it by
+					 * FI_UNIMEM_NET_HOSTS; else it is
+					 * Slurm's; set by net_hosts_open() */
 };
 
 /*

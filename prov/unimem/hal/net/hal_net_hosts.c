@@ -218,6 +218,7 @@ int net_hosts_open(struct hal_params *params, struct net_dir **dir)
 	if (ret == 0 && asked)
 		params->boards = (int)found->host[found->self].boards;
 	if (ret == 0 && found->nhosts > 1) {
+		found->asked = asked;
 		*dir = found;
 		return 0;
 	}

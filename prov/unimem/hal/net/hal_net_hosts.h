@@ -13,8 +13,8 @@
 /*
  * Read the directory that FI_UNIMEM_NET_HOSTS names, else Slurm's list of the
  * job's hosts, and find this host in it. *dir is NULL if there is none, or only
- * this host is in it; dir->self and, if this host's line has boards=,
- * params->boards are set. 0; -FI_EINVAL after a log line; -FI_ENOMEM.
+ * this host is in it; dir->self, dir->asked and, if this host's line has
+ * boards=, params->boards are set. 0; -FI_EINVAL after a log line; -FI_ENOMEM.
  */
 int net_hosts_open(struct hal_params *params, struct net_dir **dir);
 

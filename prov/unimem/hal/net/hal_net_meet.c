@@ -194,21 +194,41 @@ static bool is_local(const struct net_if *nif, const struct hal_addr *addr,
 	return false;
 }
 
+/*
+ * Must the board of the other side be one that the directory has on another
+ * host? A user who names a file of hosts gives all hosts the same file.
+ * Slurm's list may differ, because jobs of two allocations connect to each
+ * other, and this host may take a wrong place in it, because Hydra copies
+ * SLURMD_NODENAME. MPI connects by addresses, for which neither matters. A
+ * connection by board and interface relies on the numbers.
+ */
+static bool board_counts(const struct net_conn *conn)
+{
+	const struct net_dir *dir = conn->nif->net->dir;
+
+	return dir != NULL &&
+		(dir->asked || conn->auth.kind == NET_KIND_KEY);
+}
+
 /* Why a proven name is refused; NULL: it is not. */
-static const char *why_refused(const struct net_if *nif,
+static const char *why_refused(const struct net_conn *conn,
 			       const struct hal_addr *addr,
 			       const struct hal_host *host)
 {
+	const struct net_if *nif = conn->nif;
 	const struct net_dir *dir = nif->net->dir;
 
 	if (is_local(nif, addr, host))
 		return "no process there has this name";
 	if (addr->uid != nif->hif->addr.uid)
 		return "it belongs to another user";
-	if (dir != NULL && (hal_board_here(nif->hif->hal, addr->board) ||
-			    addr->board >= dir->boards))
-		return "that host has no such board; do all hosts have the "
-			"same FI_UNIMEM_NET_HOSTS?";
+	if (board_counts(conn) &&
+	    (hal_board_here(nif->hif->hal, addr->board) ||
+	     addr->board >= dir->boards))
+		return dir->asked ? "that host has no such board; do all hosts "
+			"have the same FI_UNIMEM_NET_HOSTS?" :
+			"that host has no such board by SLURM_JOB_NODELIST; "
+			"FI_UNIMEM_NET_HOSTS names another list";
 	return NULL;
 }
 
@@ -222,7 +242,7 @@ static bool take_name(const struct net_conn *conn, struct hal_addr *addr,
 	char text[64];
 
 	why = !net_host_parse(conn->auth.peer, addr, host) ?
-		"no process has this name" : why_refused(nif, addr, host);
+		"no process has this name" : why_refused(conn, addr, host);
 	if (why == NULL)
 		return true;
 	hal_log(nif->said, "interface %u:%u of user %u at %s is refused: %s",
@@ -241,6 +261,18 @@ static bool take_name(const struct net_conn *conn, struct hal_addr *addr,
 static bool unnamed(const struct net_peer *peer)
 {
 	return peer != NULL && peer->p.addr.nonce == HAL_ADDR_ANY;
+}
+
+/* May such a peer be at this host? With Slurm's list a process of another host
+ * may name the same board. The peer was dialled at the IP address that the list
+ * determines, which its name has too. */
+static bool may_have_number(const struct net_peer *peer,
+			    const struct hal_host *host)
+{
+	const struct net_dir *dir = peer->nif->net->dir;
+
+	return dir == NULL || dir->asked ||
+		memcmp(peer->host.ip, host->ip, sizeof(host->ip)) == 0;
 }
 
 /*
@@ -276,6 +308,8 @@ static bool find_peer(struct net_conn *conn, const struct hal_addr *addr,
 		return false;		/* closed since its HELLO came */
 	if (peer == NULL) {		/* connected to by its number? */
 		peer = net_peer_at(nif, addr);
+		if (unnamed(peer) && !may_have_number(peer, host))
+			peer = NULL;
 		if (unnamed(peer) && conn->auth.kind != NET_KIND_KEY)
 			return false;
 		if (peer != NULL && !net_peer_name(peer, addr, host))

@@ -40,17 +40,23 @@ struct net_peer *net_peer_find(struct net_if *nif, const struct hal_addr *addr)
 	return dead;
 }
 
+bool net_peer_is_at(const struct net_peer *peer, const struct hal_addr *addr)
+{
+	const struct hal_addr *a = &peer->p.addr;
+
+	return a->board == addr->board && a->iface == addr->iface &&
+		(a->nonce == addr->nonce || a->nonce == HAL_ADDR_ANY ||
+		 addr->nonce == HAL_ADDR_ANY) &&
+		!peer->p.dead && peer->dying == 0;
+}
+
 struct net_peer *net_peer_at(struct net_if *nif, const struct hal_addr *addr)
 {
 	unm_list_for_each(pos, &nif->peers) {
 		struct net_peer *peer = unm_container(pos, struct net_peer,
 						      link);
-		const struct hal_addr *a = &peer->p.addr;
 
-		if (a->board == addr->board && a->iface == addr->iface &&
-		    (a->nonce == addr->nonce || a->nonce == HAL_ADDR_ANY ||
-		     addr->nonce == HAL_ADDR_ANY) &&
-		    !peer->p.dead && peer->dying == 0)
+		if (net_peer_is_at(peer, addr))
 			return peer;
 	}
 	return NULL;

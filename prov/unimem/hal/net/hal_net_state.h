@@ -13,8 +13,11 @@
 /* The live peer with an address, or a dead one, or NULL. */
 struct net_peer *net_peer_find(struct net_if *nif, const struct hal_addr *addr);
 
-/* The live peer at a board and interface, if its nonce is that of the address,
- * or either is not known; NULL: none. */
+/* Is this peer alive and at this board and interface, and is its nonce that of
+ * the address, or either not known? */
+bool net_peer_is_at(const struct net_peer *peer, const struct hal_addr *addr);
+
+/* The first such peer; NULL: none. */
 struct net_peer *net_peer_at(struct net_if *nif, const struct hal_addr *addr);
 
 /* Has the user of the HAL not been given this peer? So it is with one to which
