@@ -237,14 +237,22 @@ static int conn_answer(void *ctx, const struct gsas_answer *answer)
 
 /* ---- Peers --------------------------------------------------------------- */
 
-static void conn_free(struct conn *conn)
+/* Free the client of a connection, and the connection but for its peer. */
+static void conn_drop(struct conn *conn)
 {
 	if (conn->client != NULL)
 		gsas_client_free(conn->client);
 	unm_list_remove(&conn->list);
 	unm_list_remove(&conn->blocked);
-	hal_peer_free(conn->peer);
 	free(conn);
+}
+
+static void conn_free(struct conn *conn)
+{
+	struct hal_peer *peer = conn->peer;
+
+	conn_drop(conn);
+	hal_peer_free(peer);
 }
 
 /* Log once why a half-open connection cannot be answered, unless the error is a
@@ -716,19 +724,15 @@ err_free:
 }
 
 /* Clients receive all answers that were sent before they see the end of the
- * service. */
+ * service. The close of the interface waits for that, for all clients on other
+ * hosts together; hal_peer_free() would wait for one after the other. */
 void gsas_board_close(struct gsas_board *board)
 {
 	struct hal_if *hif = board->hif;
 
-	while (hif->ninbound != 0) {
-		struct conn *conn = hif->inbound[0]->user;
-
-		if (conn != NULL)
-			conn_free(conn);
-		else
-			hal_peer_free(hif->inbound[0]);
-	}
+	for (uint32_t i = 0; i < hif->ninbound; i++)
+		if (hif->inbound[i]->user != NULL)
+			conn_drop(hif->inbound[i]->user);
 	gsas_service_free(board->service);
 	gsas_source_free(board->source);
 	hal_if_close(hif);

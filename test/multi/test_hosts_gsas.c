@@ -512,6 +512,67 @@ static void gsas_calls(void)
 	together(calls);
 }
 
+/* ---- Clients that compute ------------------------------------------------ */
+
+#define IDLE	5			/* clients */
+
+static _Atomic int g_idle;		/* those that have their answers */
+
+/* A client that has its answers, and calls nothing until the service has
+ * ended. */
+static void *idle_client(void *arg)
+{
+	gsas_addr addr;
+	uint64_t word;
+
+	GSAS(gsas_alloc(1, HERE, GSAS_JOB, NULL, &addr));
+	GSAS(gsas_write64(addr, 77));
+	GSAS(gsas_read64(addr, &word));
+	atomic_fetch_add(&g_idle, 1);
+	await(0, STOPPED);
+	CHECK(gsas_read64(addr, &word) != 0);
+	return arg;
+}
+
+/* The clients are on host 1. The service of host 0 waits for all of them
+ * together, at most FI_UNIMEM_NET_DEAD_MS. */
+static int idle(int fd, int host)
+{
+	pthread_t thread[IDLE];
+	uint64_t begin;
+	pid_t service;
+
+	(void)fd;
+	settle();
+	setenv("FI_UNIMEM_NET_DEAD_MS", "5000", 1);
+	if (host == 1) {
+		await(0, SERVED);
+		for (int i = 0; i < IDLE; i++)
+			CHECK(pthread_create(&thread[i], NULL, idle_client,
+					     NULL) == 0);
+		while (atomic_load(&g_idle) < IDLE)
+			usleep(1000);
+		done(1, USED);
+		for (int i = 0; i < IDLE; i++)
+			CHECK(pthread_join(thread[i], NULL) == 0);
+		return 0;
+	}
+	service = serve(HERE);
+	done(0, SERVED);
+	await(1, USED);
+	begin = procs_now();
+	stop(service);
+	CHECK(procs_now() - begin < 15 * PROCS_SECOND);
+	done(0, STOPPED);
+	return 0;
+}
+
+static void gsas_idle(void)
+{
+	make_folder("");
+	together(idle);
+}
+
 /* ---- Users --------------------------------------------------------------- */
 
 /* Host 1: the process gets another user number. It keeps the key that it has
@@ -720,6 +781,7 @@ static void mailbox_ping(void)
 PROCS_MAIN(
 	PROCS_CASE(examples_gsas_rdma, 300),
 	PROCS_CASE(gsas_calls, 120),
+	PROCS_CASE(gsas_idle, 120),
 	PROCS_CASE(gsas_users, 120),
 	PROCS_CASE(gsas_teams, 120),
 	PROCS_CASE(gsas_silent, 120),
