@@ -72,16 +72,13 @@ static void pause_step(struct gsas_thread *t, uint32_t reads, uint64_t now,
 	}
 }
 
-int gsas_wait_until(gsas_addr addr, enum gsas_compare compare, uint64_t value,
-		    int ms, uint64_t *seen)
+int gsas_wait_word(gsas_addr addr, enum gsas_compare compare, uint64_t value,
+		   uint64_t deadline, uint64_t *seen)
 {
-	uint64_t word, now = unm_now_ns();
-	uint64_t deadline = ms < 0 ? 0 : now + (uint64_t)ms * 1000000;
 	struct gsas_thread *t;
+	uint64_t word, now;
 	int ret = gsas_thread_get(&t);
 
-	if (ret == 0 && (ms < -1 || (unsigned)compare > GSAS_GE))
-		ret = -FI_EINVAL;
 	for (uint32_t reads = 0; ret == 0; reads++) {
 		ret = gsas_read64(addr, &word);
 		if (ret != 0)
@@ -93,11 +90,23 @@ int gsas_wait_until(gsas_addr addr, enum gsas_compare compare, uint64_t value,
 		}
 		now = unm_now_ns();
 		if (deadline != 0 && now >= deadline)
-			ret = -FI_ETIMEDOUT;
+			ret = -FI_EAGAIN;
 		else
 			pause_step(t, reads, now, deadline);
 	}
 	return ret;
+}
+
+int gsas_wait_until(gsas_addr addr, enum gsas_compare compare, uint64_t value,
+		    int ms, uint64_t *seen)
+{
+	uint64_t end = ms < 0 ? 0 : unm_now_ns() + (uint64_t)ms * 1000000;
+	int ret;
+
+	if (ms < -1 || (unsigned)compare > GSAS_GE)
+		return -FI_EINVAL;
+	ret = gsas_wait_word(addr, compare, value, end, seen);
+	return ret == -FI_EAGAIN ? -FI_ETIMEDOUT : ret;
 }
 
 /* ---- Data, then a signal ------------------------------------------------- */

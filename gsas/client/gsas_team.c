@@ -180,13 +180,14 @@ static int arrive(struct gsas_team *team)
 	return ret < 0 ? ret : 0;
 }
 
-/* Wait until this barrier is passed. 0; -FI_ETIMEDOUT: not within ms;
- * -FI_ECONNRESET: the team is broken, or its page is gone. */
+/* Wait until this barrier is passed. 0; -FI_EAGAIN: not within ms;
+ * -FI_ECONNRESET: the team is broken, or its page is gone; another error of the
+ * connection. */
 static int wait_passed(struct gsas_team *team, int ms)
 {
 	uint64_t word = 0;
-	int ret = gsas_wait_until(word_at(team, TEAM_PASSED), GSAS_GE,
-				  team->barriers, ms, &word);
+	int ret = gsas_wait_word(word_at(team, TEAM_PASSED), GSAS_GE,
+				 team->barriers, deadline_of(ms), &word);
 
 	if (ret == 0 && (word & ~TEAM_BROKEN) < team->barriers)
 		return -FI_ECONNRESET;
@@ -215,11 +216,12 @@ static int barrier(struct gsas_team *team, uint64_t deadline)
 		ret = wait_passed(team, ms);
 		if (ret == 0)
 			return 0;
-		if (ret != -FI_ETIMEDOUT || ms == 0)
+		if (ret != -FI_EAGAIN)
 			break;
 		/* a member that is gone may have closed the team after this
 		 * barrier */
-		ret = next_gone(team) ? -FI_ECONNRESET : 0;
+		ret = ms == 0 ? -FI_ETIMEDOUT :
+			next_gone(team) ? -FI_ECONNRESET : 0;
 	}
 	return give_up(team, ret == -ESTALE ? -FI_ECONNRESET : ret);
 }
@@ -364,18 +366,20 @@ static int find(struct gsas_team *team, int board, const uint64_t name[2],
 static int wait_others(struct gsas_team *team, uint64_t deadline)
 {
 	uint64_t word = 0;
-	int ms = 1, ret = -FI_ETIMEDOUT;
+	int ms, ret;
 
-	while (ret == -FI_ETIMEDOUT && ms != 0) {
+	for (;;) {
 		ms = slice(deadline);
-		ret = gsas_wait_until(word_at(team, TEAM_ARRIVED), GSAS_GE,
-				      team->members - 1, ms, NULL);
-		if (ret == -FI_ETIMEDOUT &&
-		    gsas_read64(word_at(team, TEAM_PASSED), &word) == 0 &&
+		ret = gsas_wait_word(word_at(team, TEAM_ARRIVED), GSAS_GE,
+				     team->members - 1, deadline_of(ms), NULL);
+		if (ret != -FI_EAGAIN)
+			return ret != 0 ? ret : arrive(team);
+		if (gsas_read64(word_at(team, TEAM_PASSED), &word) == 0 &&
 		    word & TEAM_BROKEN)
 			return -FI_ECONNRESET;
+		if (ms == 0)
+			return -FI_ETIMEDOUT;
 	}
-	return ret != 0 ? ret : arrive(team);
 }
 
 /* Other members: arrive, and wait for member 0. AGAIN: the name has moved to
@@ -390,26 +394,22 @@ static int wait_first(struct gsas_team *team, int board, const uint64_t name[2],
 	while (ret == 0) {
 		ms = slice(deadline);
 		ret = wait_passed(team, ms);
-		if (ret != -FI_ETIMEDOUT)
+		if (ret != -FI_EAGAIN)
 			break;
-		ret = ms != 0 ? name_page(board, name, 0, &page) :
-			break_team(team);
-		if (ms == 0)
-			return ret == -FI_ECONNRESET ? -FI_ETIMEDOUT : ret;
+		ret = ms == 0 ? -FI_ETIMEDOUT :
+			name_page(board, name, 0, &page);
 		if (ret != 0 || page == team->page)
 			continue;
 		/* The members may have met meanwhile, and one of them has
 		 * given the name to another page. */
 		ret = wait_passed(team, 0);
-		if (ret == -FI_ETIMEDOUT)
+		if (ret == -FI_EAGAIN)
 			ret = AGAIN;
 		break;
 	}
 	if (ret == -FI_ECONNRESET || ret == -ESTALE)	/* the page is gone */
 		return AGAIN;
-	if (ret < 0)
-		(void)break_team(team);
-	return ret;
+	return ret < 0 ? give_up(team, ret) : ret;
 }
 
 static int join(struct gsas_team *team, int board, const uint64_t name[2],

@@ -26,7 +26,8 @@ static inline void gsas_wait_begin(struct gsas_thread *t)
 	t->begins = true;
 }
 
-/* One poll, which does not wait. Of the time since the last poll, 1 ms at most
+/* One poll, which does not wait, except for the end of a connection whose time
+ * is over. Of the time since the last poll, 1 ms at most
  * counts for GSAS_TIMEOUT: the caller may have computed. Returns whether
  * requests may have completed. */
 bool gsas_poll_step(struct gsas_thread *t);

@@ -439,6 +439,7 @@ static void test_no_descriptor(void **state)
 struct one {				/* member 1 of 2, in a thread */
 	struct gsas_team *team;
 	int ms, opened, barrier;
+	uint64_t ns;			/* that the barrier took */
 };
 
 static void *one_run(void *arg)
@@ -566,11 +567,12 @@ static void test_killed_while_opening(void **state)
 	assert_int_equal(gsas_team_close(team), 0);
 }
 
-/* Waits, by requests, for a barrier. */
+/* Member 1, by requests. */
 static void *far_run(void *arg)
 {
 	struct one *one = arg;
 	struct gsas_thread *t;
+	uint64_t begin;
 
 	host_packets(true);
 	HOLDS(gsas_thread_get(&t) == 0);
@@ -580,38 +582,58 @@ static void *far_run(void *arg)
 	atomic_store(&g_count, 1);
 	while (atomic_load(&g_count) == 1)
 		usleep(100);
+	begin = unm_now_ns();
 	one->barrier = gsas_team_barrier(one->team, one->ms);
-	HOLDS(gsas_team_close(one->team) == 0);
+	one->ns = unm_now_ns() - begin;
+	gsas_team_close(one->team);	/* the service may be stopped */
 	host_packets(false);
 	return NULL;
+}
+
+/* Open a team with member 1 in a thread, which waits for g_count to be 2. */
+static pthread_t far_open(struct one *one, struct gsas_team **team)
+{
+	pthread_t thread;
+
+	atomic_store(&g_count, 0);
+	thread = unit_thread(far_run, one);
+	assert_int_equal(gsas_team_open("far", g_first, 0, 2, LONG_MS, team),
+			 0);
+	while (atomic_load(&g_count) == 0)
+		usleep(100);
+	return thread;
+}
+
+/* The service of the team's page is stopped, or goes on. */
+static void far_service(bool runs)
+{
+	atomic_store(&g_host[0].stop, !runs);
+	if (runs) {
+		g_host[0].thread = unit_thread(host_run, &g_host[0]);
+	} else {
+		gsas_board_wake(g_host[0].board);
+		pthread_join(g_host[0].thread, NULL);
+	}
 }
 
 /* A member's request is not answered within GSAS_TIMEOUT, but executed later.
  * Store in *breaks whether the member has failed and broken the team. */
 static void far_round(bool *breaks)
 {
-	struct one one = { .ms = LONG_MS };
+	struct one one = { .ms = 20 * FAR_MS };
 	struct gsas_team *team;
-	pthread_t thread;
+	pthread_t thread = far_open(&one, &team);
 	int ret;
 
-	atomic_store(&g_count, 0);
-	thread = unit_thread(far_run, &one);
-	assert_int_equal(gsas_team_open("far", g_first, 0, 2, LONG_MS, &team),
-			 0);
-	while (atomic_load(&g_count) == 0)
-		usleep(100);
-	atomic_store(&g_host[0].stop, true);
-	gsas_board_wake(g_host[0].board);
-	pthread_join(g_host[0].thread, NULL);
+	far_service(false);
 	atomic_store(&g_count, 2);
 	/* the member tries to break the team for the same time again */
 	usleep(FAR_MS * 1500);
-	atomic_store(&g_host[0].stop, false);
-	g_host[0].thread = unit_thread(host_run, &g_host[0]);
+	far_service(true);
 	pthread_join(thread, NULL);
 	ret = gsas_team_barrier(team, 2 * FAR_MS);
-	*breaks = one.barrier < 0 && ret == -ECONNRESET;
+	*breaks = one.barrier < 0 && ret == -ECONNRESET &&
+		one.ns < one.ms * UINT64_C(1000000);
 	assert_int_equal(gsas_team_close(team), 0);
 }
 
@@ -623,6 +645,23 @@ static void test_failed_member_breaks_the_team(void **state)
 	for (int i = 0; i < 5 && !breaks; i++)
 		far_round(&breaks);
 	assert_true(breaks);
+}
+
+/* The end of the connection is not the end of a slice of the wait. */
+static void test_stopped_service_ends_the_wait(void **state)
+{
+	struct one one = { .ms = -1 };
+	struct gsas_team *team;
+	pthread_t thread = far_open(&one, &team);
+
+	atomic_store(&g_count, 2);
+	assert_int_equal(gsas_wait_until(team->page + TEAM_ARRIVED * 8, GSAS_GE,
+					 3, LONG_MS, NULL), 0);
+	far_service(false);
+	pthread_join(thread, NULL);
+	assert_int_equal(one.barrier, -ETIMEDOUT);
+	far_service(true);
+	assert_int_equal(gsas_team_close(team), 0);
 }
 
 static int setup(void **state)
@@ -650,6 +689,7 @@ int main(void)
 		cmocka_unit_test(test_member_leaves),
 		cmocka_unit_test(test_killed_while_opening),
 		cmocka_unit_test(test_failed_member_breaks_the_team),
+		cmocka_unit_test(test_stopped_service_ends_the_wait),
 	};
 
 	host_boards();
