@@ -180,6 +180,30 @@ static void test_number_of_the_host(void **state)
 	NET_PAIR_DO_UNTIL(net_side_pump(a), a->dead == 1);
 }
 
+/* Slurm's list: a connection by number, whose peer has not answered, holds up
+ * the connection by address to the same host only. */
+static void test_address_beside_a_number(void **state)
+{
+	struct hal_host host = a->nif->host;
+	struct hal_peer *peer;
+	struct hal_addr to;
+	uint16_t port;
+	int fd = net_rogue_listen(4, &port);
+
+	to = use_directory(port);
+	a->nif->net->dir->asked = false;
+	assert_int_equal(hal_connect(a->hif, &to, &a->peer), -FI_EAGAIN);
+	to.nonce = 77;
+	host.id[0] ^= 1;
+	host.port = port;
+	assert_int_equal(hal_connect_host(a->hif, &to, &host, &peer),
+			 -FI_EAGAIN);
+	host.ip[15] = 7;
+	assert_int_equal(hal_connect_host(a->hif, &to, &host, &peer), 0);
+	hal_peer_free(peer);
+	close(fd);
+}
+
 /* A listener that never answers holds a connection by number up for a bounded
  * time. */
 static void test_silent_number(void **state)
@@ -212,6 +236,7 @@ int main(void)
 		NET_PAIR_TEST(test_boards_of_names),
 		NET_PAIR_TEST(test_number_of_another_host),
 		NET_PAIR_TEST(test_number_of_the_host),
+		NET_PAIR_TEST(test_address_beside_a_number),
 		NET_PAIR_TEST(test_silent_number),
 	};
 

@@ -220,7 +220,7 @@ int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
 		     const struct hal_host *host, struct hal_peer **out)
 {
 	struct net_if *nif = net_if(hif);
-	struct net_peer *peer;
+	struct net_peer *peer, *unnamed;
 	int ret;
 
 	if (host->port == 0)
@@ -240,7 +240,8 @@ int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
 	peer = net_peer_find(nif, to);
 	if (peer != NULL && (peer->p.dead || peer->dying != 0))
 		return hal_connect_ending(&peer->p);
-	if (peer == NULL && net_peer_at(nif, to) != NULL)
+	unnamed = peer == NULL ? net_peer_at(nif, to) : NULL;
+	if (unnamed != NULL && net_peer_may_be_on(unnamed, host))
 		return -FI_EAGAIN;	/* ANSWER brings its nonce */
 	if (peer == NULL) {
 		ret = net_peer_new(nif, to, host, &peer);

@@ -263,18 +263,6 @@ static bool unnamed(const struct net_peer *peer)
 	return peer != NULL && peer->p.addr.nonce == HAL_ADDR_ANY;
 }
 
-/* May such a peer be at this host? With Slurm's list a process of another host
- * may name the same board. The peer was dialled at the IP address that the list
- * determines, which its name has too. */
-static bool may_have_number(const struct net_peer *peer,
-			    const struct hal_host *host)
-{
-	const struct net_dir *dir = peer->nif->net->dir;
-
-	return dir == NULL || dir->asked ||
-		memcmp(peer->host.ip, host->ip, sizeof(host->ip)) == 0;
-}
-
 /*
  * Has the other side begun anew, although this side has a session with it and
  * no connection? Its object of this side was closed then, and so the local
@@ -308,7 +296,7 @@ static bool find_peer(struct net_conn *conn, const struct hal_addr *addr,
 		return false;		/* closed since its HELLO came */
 	if (peer == NULL) {		/* connected to by its number? */
 		peer = net_peer_at(nif, addr);
-		if (unnamed(peer) && !may_have_number(peer, host))
+		if (unnamed(peer) && !net_peer_may_be_on(peer, host))
 			peer = NULL;
 		if (unnamed(peer) && conn->auth.kind != NET_KIND_KEY)
 			return false;

@@ -11,6 +11,7 @@
 
 #include "hal/hal_fault_point.h"
 #include "hal/hal_peer.h"
+#include "hal/net/hal_net_dir.h"
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
 #include "util/unm_random.h"
@@ -48,6 +49,15 @@ bool net_peer_is_at(const struct net_peer *peer, const struct hal_addr *addr)
 		(a->nonce == addr->nonce || a->nonce == HAL_ADDR_ANY ||
 		 addr->nonce == HAL_ADDR_ANY) &&
 		!peer->p.dead && peer->dying == 0;
+}
+
+bool net_peer_may_be_on(const struct net_peer *peer,
+			const struct hal_host *host)
+{
+	const struct net_dir *dir = peer->nif->net->dir;
+
+	return dir == NULL || dir->asked ||
+		memcmp(peer->host.ip, host->ip, sizeof(host->ip)) == 0;
 }
 
 struct net_peer *net_peer_at(struct net_if *nif, const struct hal_addr *addr)

@@ -17,7 +17,13 @@ struct net_peer *net_peer_find(struct net_if *nif, const struct hal_addr *addr);
  * the address, or either not known? */
 bool net_peer_is_at(const struct net_peer *peer, const struct hal_addr *addr);
 
-/* The first such peer; NULL: none. */
+/* May a peer that was connected to by its number be on this host? With Slurm's
+ * list a process of another host may name the same board. The peer was dialled
+ * at the IP address that the list determines, which its name has too. */
+bool net_peer_may_be_on(const struct net_peer *peer,
+			const struct hal_host *host);
+
+/* The first peer of which net_peer_is_at() is true; NULL: none. */
 struct net_peer *net_peer_at(struct net_if *nif, const struct hal_addr *addr);
 
 /* Has the user of the HAL not been given this peer? So it is with one to which
