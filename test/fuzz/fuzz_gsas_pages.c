@@ -16,6 +16,9 @@
 #define PAGES		(1 << 18)	/* of the partition that are watched */
 #define USER_SHARE	6000
 #define BOARD_SHARE	15000
+#define STEPS_STAT	32		/* steps between checks of the counts,
+					 * of which one walks a large table */
+#define STEPS_ALL	512		/* and at all pages */
 
 enum page_state { NEVER, LIVE, FREED };
 
@@ -377,8 +380,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 			free_one((int)below((uint32_t)g_nregions));
 		else if (what > 97)
 			client_step();
-		check_stat();
-		if (i % 512 == 0)
+		if (i % STEPS_STAT == 0)
+			check_stat();
+		if (i % STEPS_ALL == 0)
 			check_all();
 	}
 	end();
