@@ -14,8 +14,8 @@
 #define REGIONS		300		/* at a time */
 #define PLANS		8
 #define PAGES		(1 << 18)	/* of the partition that are watched */
-#define USER_SHARE	6000
-#define BOARD_SHARE	15000
+#define USER_SHARE	1600
+#define BOARD_SHARE	2800		/* less than all users may have */
 #define STEPS_STAT	32		/* steps between checks of the counts,
 					 * of which one walks a large table */
 #define STEPS_ALL	512		/* and at all pages */
@@ -89,9 +89,9 @@ static uint64_t some_pages(void)
 {
 	switch (below(12)) {
 	case 0:
-		return 1 + below(3000);
+		return 1 + below(800);
 	case 1:
-		return 1 + below(300);
+		return 1 + below(100);
 	default:
 		return 1 + below(20);
 	}
@@ -376,7 +376,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 
 		if (what < 60)
 			plan_step();
-		else if (what < 90 && g_nregions > 0)
+		else if (what < 72 && g_nregions > 0)
 			free_one((int)below((uint32_t)g_nregions));
 		else if (what > 97)
 			client_step();
@@ -385,6 +385,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		if (i % STEPS_ALL == 0)
 			check_all();
 	}
+	check_stat();
 	end();
 	return 0;
 }
