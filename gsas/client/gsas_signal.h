@@ -14,6 +14,7 @@
  * has passed: -FI_ETIMEDOUT is the end of the connection to the service. */
 int gsas_wait_word(gsas_addr addr, enum gsas_compare compare, uint64_t value,
 		   uint64_t deadline, uint64_t *seen);
+
 /* Sleep between two checks: from 20 microseconds on, twice as long each time,
  * to 1 millisecond. sleeps: how often the caller has slept before; now: of
  * unm_now_ns(); deadline: ns, not to be passed, 0: none. */

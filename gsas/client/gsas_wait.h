@@ -27,9 +27,9 @@ static inline void gsas_wait_begin(struct gsas_thread *t)
 }
 
 /* One poll, which does not wait, except for the end of a connection whose time
- * is over. Of the time since the last poll, 1 ms at most
- * counts for GSAS_TIMEOUT: the caller may have computed. Returns whether
- * requests may have completed. */
+ * is over. Of the time since the last poll, 1 ms at most counts for
+ * GSAS_TIMEOUT: the caller may have computed. Returns whether requests may have
+ * completed. */
 bool gsas_poll_step(struct gsas_thread *t);
 
 /* As gsas_wait_step(), in a wait for this service. The time of the step counts

@@ -197,7 +197,8 @@ static inline int hal_connect(struct hal_if *hif, const struct hal_addr *to,
  * The same to an interface of which it is known where it is. host NULL or
  * without a port: as hal_connect(). -FI_EINVAL also: this process has no
  * FI_UNIMEM_NET, or no nonce is given.
- * A host that does not answer is HAL_EV_DEAD after FI_UNIMEM_NET_DIAL_MS.
+ * A host that does not answer is HAL_EV_DEAD after FI_UNIMEM_NET_DIAL_MS and at
+ * least five attempts.
  */
 static inline int hal_connect_host(struct hal_if *hif,
 				   const struct hal_addr *to,

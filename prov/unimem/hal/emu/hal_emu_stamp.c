@@ -412,7 +412,6 @@ void emu_stamp_pump(struct hal_if *hif)
 	unm_list_for_each(pos, &emu_if(hif)->times->peers) {
 		struct emu_timed *t = unm_container(pos, struct emu_timed,
 						    list);
-
 		uint64_t now = 0;
 
 		prefetch_words(t);
