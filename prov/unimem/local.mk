@@ -70,6 +70,8 @@ libunm_la_SOURCES = \
 	prov/unimem/core/unm_op.h \
 	prov/unimem/core/unm_peer.c \
 	prov/unimem/core/unm_peer.h \
+	prov/unimem/core/unm_peer_tx.c \
+	prov/unimem/core/unm_peer_tx.h \
 	prov/unimem/core/unm_region.c \
 	prov/unimem/core/unm_region.h \
 	prov/unimem/core/unm_space.c \

@@ -3,7 +3,7 @@
  * space.pml - receive space: bytes that packets name
  *
  * Models unm_space_find(), unm_space_take(), unm_space_reclaim() and
- * unm_space_restart() (unm_space.h), unm_peer_find_space() (unm_peer.c),
+ * unm_space_restart() (unm_space.h), unm_peer_find_space() (unm_peer_tx.c),
  * unm_send_packet() and unm_send_eager() (unm_send.c) - find free space, store,
  * send the packet, take the space - and, by link.pml, the ring and its done
  * counter. A refused packet is sent again, and its bytes are stored again.

@@ -12,6 +12,7 @@
 #include "api/unm_ep_limits.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_peer_tx.h"
 #include "core/unm_space.h"
 #include "hal/hal_backend.h"
 #include "lib/ep_pair.h"

@@ -9,6 +9,7 @@
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_peer_tx.h"
 #include "core/unm_space.h"
 #include "core/unm_stats.h"
 #include "core/unm_way.h"

@@ -9,6 +9,7 @@
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_peer_tx.h"
 #include "core/unm_space.h"
 #include "lib/ep_xfer.h"
 #include "unm_env.h"

@@ -6,6 +6,7 @@
  */
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_peer_tx.h"
 #include "core/unm_space.h"
 #include "hal/hal_backend.h"
 #include "lib/ep_xfer.h"

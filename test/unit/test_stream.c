@@ -4,13 +4,13 @@
  * reads the rest by itself. And the lengths of the pieces that a sender sends.
  *
  * The other side is a bare interface (raw_peer.h), which sends exactly the
- * pieces that a test wants, and releases them one by one; docs/protocol.md,
- * section 7.
+ * pieces that a test wants, and releases them (docs/protocol.md, section 7).
  */
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_peer_tx.h"
 #include "core/unm_space.h"
 #include "core/unm_stats.h"
 #include "core/unm_way.h"

@@ -10,7 +10,7 @@
 
 #include "api/unm_ep_limits.h"
 #include "core/unm_ep_state.h"
-#include "core/unm_peer.h"
+#include "core/unm_peer_tx.h"
 #include "core/unm_space.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"

@@ -9,6 +9,7 @@
 
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_peer_tx.h"
 #include "hal/hal.h"
 #include "msg/unm_lost.h"
 #include "msg/unm_rendezvous.h"

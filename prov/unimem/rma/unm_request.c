@@ -19,6 +19,7 @@
 #include "core/unm_ep_wake.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_peer_tx.h"
 #include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"

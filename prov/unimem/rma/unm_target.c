@@ -16,6 +16,7 @@
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_peer_tx.h"
 #include "core/unm_region.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
