@@ -167,6 +167,7 @@ UNIT_TESTS = \
 	test/unit/test_eq \
 	test/unit/test_golden \
 	test/unit/test_info \
+	test/unit/test_line \
 	test/unit/test_list \
 	test/unit/test_limit_left \
 	test/unit/test_litmus \
@@ -489,6 +490,7 @@ TSAN_TESTS = \
 # pidfd_open, without which there is no emulation (not test_op: to valgrind a
 # long double is a double)
 VALGRIND_TESTS = \
+	test/unit/test_line \
 	test/unit/test_list \
 	test/unit/test_match \
 	test/unit/test_net_auth \

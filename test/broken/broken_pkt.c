@@ -177,6 +177,8 @@ static void veil_space(struct bpeer *bp)
 	if (bp->peer->tx.space != NULL) {
 		bp->space = bp->peer->tx.space;
 		bp->peer->tx.space = NULL;
+		bp->peer->tx.claims = false;
+		bp->peer->tx.demotes = false;
 	}
 }
 

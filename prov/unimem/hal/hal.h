@@ -41,7 +41,8 @@
  *   hal_task.c         names of processes
  *   hal_types.h        the objects, and the table of functions of a backend *
  *   hal_board.c        the board of a process
- *   hal_packet.h       packets and receive space * (hal_copy.h)
+ *   hal_packet.h       packets and receive space * (hal_copy.h,
+ *                      hal_line.h)
  *   hal_peer.c         what the backends do alike with peers
  *   hal_dma.h          dmable memory and transfers *
  *   hal_window.h       memory of peers as a processor accesses it *

@@ -11,6 +11,7 @@
 
 #include "hal/hal_copy.h"
 #include "hal/hal_fault_point.h"
+#include "hal/hal_line.h"
 #include "hal/hal_types.h"
 
 /* Find out how many slots the peer has released. Returns the number of free
@@ -204,6 +205,20 @@ static inline const struct hal_cell *hal_rx_peek(struct hal_peer *peer,
 		return NULL;
 	*head = (h & ~HAL_HEAD_ID_MASK) | rx->identity;
 	return cell;
+}
+
+/* Has a packet come behind the one that hal_rx_peek() returned, if that is not
+ * wide? A hint, which orders nothing. */
+static inline bool hal_rx_more(const struct hal_peer *peer)
+{
+	const struct hal_rx *rx = &peer->rx;
+	uint64_t next = rx->next + 1, h;
+
+	if (rx->cells == NULL)
+		return false;
+	h = atomic_load_explicit(&rx->cells[next & rx->mask].head,
+				 memory_order_relaxed);
+	return (h & HAL_HEAD_ID_MASK) == ((next + 1) & HAL_HEAD_ID_MASK);
 }
 
 /* The second half of a wide packet, of which hal_rx_peek() returned the first:
@@ -401,6 +416,36 @@ static inline void hal_space_write(struct hal_peer *peer, uint32_t off,
 		__builtin_memcpy(peer->tx.space + off, src, len);
 	else
 		peer->ops->space_write(peer, off, src, len);
+}
+
+/* May hal_space_claim() be called? */
+static inline bool hal_space_claims(const struct hal_peer *peer)
+{
+	return peer->tx.claims;
+}
+
+/* The caller will write these bytes soon: begin to fetch their lines. off: a
+ * multiple of HAL_LINE; off + len <= the bytes that hal_space_ready() has
+ * allocated. Call it only if hal_space_claims(). */
+static inline void hal_space_claim(struct hal_peer *peer, uint32_t off,
+				   size_t len)
+{
+	hal_line_claim(peer->tx.space + off, len);
+}
+
+/* May hal_space_demote() be called? */
+static inline bool hal_space_demotes(const struct hal_peer *peer)
+{
+	return peer->tx.demotes;
+}
+
+/* The peer, which waits, reads these bytes now: let it find them in the cache
+ * of the package. It costs the caller some 7 ns a line. off: a
+ * multiple of HAL_LINE. Call it only if hal_space_demotes(). */
+static inline void hal_space_demote(struct hal_peer *peer, uint32_t off,
+				    size_t len)
+{
+	hal_line_demote(peer->tx.space + off, len);
 }
 
 /* Make the stores above visible to the peer before packets that are sent after

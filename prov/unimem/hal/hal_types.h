@@ -192,6 +192,9 @@ struct hal_tx {
 	struct hal_sleep *sleep;	/* NULL: the peer is always notified */
 	uint8_t *space;			/* the peer's receive space; NULL: write
 					 * with ops->space_write */
+	bool claims, demotes;		/* space is not NULL, and this processor
+					 * has hal_line_claim(),
+					 * hal_line_demote() */
 };
 
 /* Inbound half of a peer: a ring in local memory. */

@@ -96,6 +96,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_launcher.h \
 	prov/unimem/hal/hal_limit.c \
 	prov/unimem/hal/hal_limit.h \
+	prov/unimem/hal/hal_line.c \
+	prov/unimem/hal/hal_line.h \
 	prov/unimem/hal/hal_lock.c \
 	prov/unimem/hal/hal_lock.h \
 	prov/unimem/hal/hal_log.c \

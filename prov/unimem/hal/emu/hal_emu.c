@@ -38,6 +38,7 @@
 #include "hal/hal_backend.h"
 #include "hal/hal_board.h"
 #include "hal/hal_limit.h"
+#include "hal/hal_line.h"
 #include "hal/hal_page.h"
 #include "util/unm_random.h"
 
@@ -113,6 +114,8 @@ static int emu_open(const struct hal_params *params, struct hal **hal)
 	emu->proc_ours = emu_proc_ours(emu);
 	emu_attach_open(emu);
 	emu->populate = populate_works();
+	emu->claims = hal_line_can_claim();
+	emu->demotes = hal_line_can_demote();
 	emu_sleep_open(emu);
 	*hal = &emu->hal;
 	return 0;

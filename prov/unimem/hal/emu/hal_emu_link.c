@@ -256,6 +256,8 @@ int emu_link_make(struct emu_peer *peer, int *out)
 	tx->sleep = (struct hal_sleep *)(base + LINK_SLEEP_OFF);
 	tx->cells = (struct hal_cell *)(base + LINK_CELLS_OFF);
 	tx->space = base + geo->space_off;
+	tx->claims = emu->claims;
+	tx->demotes = emu->demotes;
 	tx->mask = geo->depth - 1;
 	tx->next = first;
 	tx->limit = first + geo->depth;

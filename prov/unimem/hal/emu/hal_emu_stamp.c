@@ -101,6 +101,8 @@ int emu_stamp_tx(struct emu_peer *peer)
 	t->stored = false;
 	tx->cells = NULL;
 	tx->space = NULL;
+	tx->claims = false;
+	tx->demotes = false;
 	return 0;
 }
 

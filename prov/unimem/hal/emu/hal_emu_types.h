@@ -103,6 +103,7 @@ struct hal_emu {
 	long start;			/* first interface number to try, from
 					 * 0: a rank, or 0 */
 	bool populate;			/* MADV_POPULATE_WRITE works */
+	bool claims, demotes;		/* hal_line_can_claim(), _demote() */
 	bool membarrier;		/* this process takes part in global
 					 * expedited membarriers */
 	bool proc_ours;			/* /proc shows this pid namespace */
