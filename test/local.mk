@@ -226,6 +226,7 @@ UNIT_TESTS = \
 	test/unit/test_regs_dma \
 	test/unit/test_regs_time \
 	test/unit/test_hint_way \
+	test/unit/test_hints \
 	test/unit/test_merge \
 	test/unit/test_retry \
 	test/unit/test_reuse \

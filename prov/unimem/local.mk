@@ -60,6 +60,7 @@ libunm_la_SOURCES = \
 	prov/unimem/core/unm_ep_wake.c \
 	prov/unimem/core/unm_ep_wake.h \
 	prov/unimem/core/unm_hint_way.h \
+	prov/unimem/core/unm_hints.h \
 	prov/unimem/core/unm_idle.c \
 	prov/unimem/core/unm_idle.h \
 	prov/unimem/core/unm_match.c \

@@ -72,6 +72,7 @@ void unm_peer_delete(struct unm_peer *peer)
 	unm_list_remove(&peer->in_pending);
 	unm_list_remove(&peer->throttled);
 	free(peer->space);
+	free(peer->hints);
 	free(peer->ways);
 	free(peer);
 }

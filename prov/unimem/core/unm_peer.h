@@ -21,6 +21,7 @@
 
 #include <rdma/fabric.h>
 
+#include "core/unm_hint_way.h"
 #include "core/unm_way.h"
 #include "hal/hal.h"
 #include "util/unm_list.h"
@@ -78,8 +79,11 @@ struct unm_peer {
 	bool retry;			/* refused: it may succeed already */
 	uint32_t refusals;		/* refused sends since the peer last
 					 * released a packet */
+	uint64_t got_at_eager;		/* msgs_got at the last eager message */
 	struct unm_space *space;	/* allocator of the peer's receive
 					 * space; NULL: not used yet */
+	struct unm_hint_ways *hints;	/* of messages through the space; NULL:
+					 * no hint is possible */
 	struct unm_list await;		/* tx_ops, by packet */
 	/* ---- end of the second line ---- */
 	struct unm_list rts;		/* tx_ops that await CTS or FIN */

@@ -8,9 +8,11 @@
  * docs/protocol.md, section 6, says how much of it is used.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "core/unm_ep_state.h"
 #include "core/unm_ep_wake.h"
+#include "core/unm_hints.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_peer_tx.h"
@@ -81,6 +83,16 @@ static void unm_peer_starved(struct unm_peer *peer, uint64_t pause_max,
 	peer->space_retry = now + (pause < pause_max ? pause : pause_max);
 }
 
+/* The peer's receive space has another size: what was measured before is not
+ * true for it. Without memory no hint is given. */
+static void unm_peer_hints_start(struct unm_peer *peer)
+{
+	if (peer->hints == NULL && hal_space_claims(peer->hp))
+		peer->hints = malloc(sizeof(*peer->hints));
+	if (peer->hints != NULL)
+		unm_hint_ways_start(peer->hints);
+}
+
 /* Allocate so many bytes of a new ring of the peer's receive space, for an
  * extent that does not fit otherwise. False: no memory; if that lasts for 30 s,
  * the peer is disconnected. */
@@ -111,6 +123,7 @@ static bool unm_peer_space_ready(struct unm_peer *peer, uint32_t bytes)
 		peer->space->ready = bytes;
 	else
 		unm_space_complete(peer->space);
+	unm_peer_hints_start(peer);
 	peer->space_used = peer->space->bytes;
 	peer->space_since = 0;
 	return true;
@@ -151,6 +164,7 @@ static void unm_peer_space_rest(struct unm_peer *peer, uint32_t len)
 		return;
 	}
 	unm_space_complete(space);
+	unm_peer_hints_start(peer);
 }
 
 void unm_peer_space_leave(struct unm_peer *peer)
@@ -239,6 +253,7 @@ static void unm_peer_space_grow(struct unm_peer *peer, uint32_t len)
 	}
 	peer->space_used = bytes;
 	unm_space_resize(space, bytes);
+	unm_peer_hints_start(peer);
 	if (counts)
 		unm_peer_space_count(peer, more);
 }
@@ -342,6 +357,20 @@ static int unm_peer_connect_back(struct unm_peer *peer)
 	return ret;
 }
 
+/*
+ * Does the peer probably wait for a message of this type, and nothing else? For
+ * a result: it is sent at once, and no packet has come behind the request. For
+ * all others, which are requests but for a few: the peer has executed the
+ * requests before this one.
+ */
+static bool unm_peer_waits(const struct unm_peer *peer, uint8_t type)
+{
+	if (type == UNM_WIRE_RESULT)
+		return unm_list_empty(&peer->answers) &&
+			!hal_rx_more(peer->hp);
+	return peer->posted_sent == peer->applied && peer->due == 0;
+}
+
 int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		  unsigned nw, const struct unm_part *part, unsigned nparts)
 {
@@ -378,8 +407,11 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 	HAL_FAULT_POINT(HAL_FAULT_POINT_SPACE);
 	ret = hal_pkt_send(peer->hp, hal_head(UNM_WIRE_CARRIED, 0), carried, 2,
 			   NULL, 0);
-	if (ret == 0)
-		unm_space_take(peer->space, off, pad + len,
-			       hal_tx_sent(peer->hp) - 1);
-	return ret;
+	if (ret != 0)
+		return ret;
+	unm_space_take(peer->space, off, pad + len, hal_tx_sent(peer->hp) - 1);
+	peer->ep->stats->tx_demoted +=
+		unm_hints(peer, off, pad + len, hal_space_claims(peer->hp) &&
+			  unm_peer_waits(peer, hal_head_type(head)));
+	return 0;
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define UNM_STATS_OFFSET	64	/* in hal_if.page, after its head */
-#define UNM_STATS_VERSION	6
+#define UNM_STATS_VERSION	7
 
 /* name, what it counts */
 #define UNM_STATS_COUNTERS(X) \
@@ -23,6 +23,7 @@
 	X(tx_inline, "messages sent in a packet") \
 	X(tx_wide, "messages sent in a packet of two slots") \
 	X(tx_eager, "messages sent through receive space") \
+	X(tx_demoted, "messages of all kinds moved by cldemote") \
 	X(tx_long, "messages sent through receive space in pieces") \
 	X(tx_rendezvous, "messages sent by rendezvous") \
 	X(tx_stream, "rendezvous streamed through receive space") \

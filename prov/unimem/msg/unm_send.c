@@ -13,6 +13,7 @@
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_ep_wake.h"
+#include "core/unm_hints.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_peer_tx.h"
@@ -197,6 +198,10 @@ int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w,
 	}
 	unm_space_take(peer->space, off, len, hal_tx_sent(peer->hp) - 1);
 	ep->stats->tx_eager++;
+	/* a peer that has sent a message since the last eager one waits */
+	ep->stats->tx_demoted +=
+		unm_hints(peer, off, len, peer->got_at_eager != peer->msgs_got);
+	peer->got_at_eager = peer->msgs_got;
 	return 0;
 }
 
