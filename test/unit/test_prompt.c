@@ -141,7 +141,7 @@ static void test_target_that_polls(void **state)
  * time than attach; a short one always. Each is measured. */
 static void test_the_faster_way_is_taken(void **state)
 {
-	static uint8_t buf[8192];
+	static uint8_t buf[8193];
 	struct unm_way *way;
 	struct os_pair p;
 	uint64_t direct;
@@ -163,7 +163,9 @@ static void test_the_faster_way_is_taken(void **state)
 		assert_int_equal(way[0].bytes, 1025);
 		put(&p, 0, buf, 8192, POLLS);
 		assert_int_equal(way[1].bytes, 8192);
-		direct += 2;
+		put(&p, 0, buf, 8193, POLLS);
+		assert_int_equal(way[2].bytes, 8193);
+		direct += 3;
 		assert_int_equal(os_direct(&p), direct);
 		way[1] = COSTS(1000, 2000);
 		put(&p, 0, buf, 8192, POLLS);

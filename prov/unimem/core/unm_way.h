@@ -32,7 +32,7 @@
 #include <stdint.h>
 
 #define UNM_WAY_CLASSES	4	/* ranges of lengths of messages */
-#define UNM_WAY_OS_CLASSES 3	/* and of puts and gets */
+#define UNM_WAY_OS_CLASSES 4	/* and of puts and gets */
 #define UNM_WAY_GAP_MIN	16	/* a pause between trials of the slower way
 				 * takes so many times the time that the trial
 				 * has lost */
@@ -93,7 +93,8 @@ static inline unsigned unm_way_class(uint64_t len)
 /* The range of lengths of a put or get. */
 static inline unsigned unm_way_os_class(uint64_t len)
 {
-	return len <= 4 << 10 ? 0 : len <= 16 << 10 ? 1 : 2;
+	return len <= 4 << 10 ? 0 : len <= 8 << 10 ? 1 :
+		len <= 16 << 10 ? 2 : 3;
 }
 
 /* True if attach was measured and is faster. */
