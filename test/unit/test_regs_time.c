@@ -4,7 +4,8 @@
  * and transfers take the times of the figures, to the nanosecond.
  *
  * The model's clock (params.tick) advances with each access of a register and
- * with stalls only, so no time depends on the machine.
+ * with stalls only, so no time depends on the machine, but for that after which
+ * the driver knows that a board is dead.
  */
 #include <poll.h>
 
@@ -21,6 +22,8 @@
 #define ROUTE	50000u
 #define BYTES	50000u			/* of a transfer; one access moves as
 					 * many */
+#define SHORT	2000u			/* bytes; ended before the driver knows
+					 * of a death, on any machine */
 #define WHOLE	(3000u + BYTES)		/* ns that the engine takes for it */
 
 static const char figures[] =
@@ -358,6 +361,31 @@ static void cancelled_leave_the_engine(void **state)
 	io->close(a);
 }
 
+/* A transfer from a board that is silent waits until the driver knows that the
+ * board is dead; one behind it ends in its time. */
+static void silent_board_delays_nobody(void **state)
+{
+	struct hal_mmio *a = device(WORLD, 0), *b = device(WORLD, 1);
+	struct memory m = memory(a, 0, 2 * BYTES), n = memory(b, 1, BYTES);
+	struct hal_kdev_xfer x[] = {
+		{ n.gaddr, m.gaddr, SHORT, 1 },
+		{ m.gaddr, m.gaddr + BYTES, SHORT, 2 },
+	};
+	uint64_t at;
+
+	hal_sim_death(a, 1, SIM_DEAD_SILENT);
+	io->memory_before_start(a);
+	assert_int_equal(io->write(a, x, sizeof(x)), sizeof(x));
+	at = now(a);
+	assert_true(ended(a, 2, HAL_KDEV_COMPLETED) == at + 2 * (3000 + SHORT));
+	ended(a, 1, HAL_KDEV_FAILED);
+	hal_sim_death(a, 1, SIM_LIVES);
+	memory_free(&n);
+	memory_free(&m);
+	io->close(b);
+	io->close(a);
+}
+
 /* A process that is killed keeps the engine for what it has started, and no
  * longer. */
 static void killed_with_a_transfer(void **state)
@@ -495,6 +523,7 @@ REGS_MAIN(
 	CASE(carrier_is_dead),
 	CASE(one_engine_a_board),
 	CASE(cancelled_leave_the_engine),
+	CASE(silent_board_delays_nobody),
 	CASE(killed_with_a_transfer),
 	CASE(engine_takes_time),
 	CASE(routes_take_time),

@@ -34,9 +34,10 @@ static void end(struct sim_mm *mm, struct sim_xfer *x, uint32_t state,
 	x->ended = ++mm->ends;
 }
 
-/* Is it a transfer from or to a dead board? It fails at once, or when the
- * driver knows of the death. */
-static bool lost(struct sim_mm *mm, struct sim_xfer *x, uint64_t now)
+/* Is it a transfer from or to a dead board? *known: the driver knows of the
+ * death, so that the transfer fails: at once if the network answers for the
+ * board, else after HAL_KDEV_DEAD_MS. */
+static bool lost(const struct sim_mm *mm, const struct sim_xfer *x, bool *known)
 {
 	const uint32_t boards[] = { hal_gaddr_board(x->x.src),
 				    hal_gaddr_board(x->x.dst) };
@@ -46,11 +47,8 @@ static bool lost(struct sim_mm *mm, struct sim_xfer *x, uint64_t now)
 
 		if (boards[i] == mm->m.board || death == SIM_LIVES)
 			continue;
-		if (death == SIM_DEAD_ABORTS ||
-		    sim_known_dead(mm->w, boards[i])) {
-			x->error = HAL_CDMA_SR_DECERR;
-			end(mm, x, HAL_KDEV_FAILED, now);
-		}
+		*known = death == SIM_DEAD_ABORTS ||
+			 sim_known_dead(mm->w, boards[i]);
 		return true;
 	}
 	return false;
@@ -70,12 +68,18 @@ static void step(struct sim_mm *mm, struct sim_xfer *x, uint64_t now)
 {
 	struct sim_world *w = mm->w;
 	uint64_t n = x->x.size - x->moved;
+	bool known;
 
 	if (n > STEP)
 		n = STEP;
 	x->state = HAL_KDEV_STARTED;
-	if (lost(mm, x, now))
+	if (lost(mm, x, &known)) {
+		if (known) {
+			x->error = HAL_CDMA_SR_DECERR;
+			end(mm, x, HAL_KDEV_FAILED, now);
+		}
 		return;
+	}
 	if (x->error != 0) {
 		if (is_due(mm, x, now))
 			end(mm, x, HAL_KDEV_FAILED, now);
@@ -116,7 +120,8 @@ static void move_late(struct sim_mm *mm, struct sim_xfer *x)
 }
 
 /* Timing model: the transfer to continue next. A transfer whose bytes are there
- * ends when it is due, and else does not delay the bytes of those behind it. */
+ * ends when it is due, and else does not delay the bytes of those behind it.
+ * Nor does one that waits until the driver knows of a death. */
 static struct sim_xfer *next_timed(struct sim_mm *mm, uint64_t now)
 {
 	struct sim_xfer *next = NULL;
@@ -124,11 +129,15 @@ static struct sim_xfer *next_timed(struct sim_mm *mm, uint64_t now)
 	unm_list_for_each(pos, &mm->queue.runs) {
 		struct sim_xfer *x = unm_container(pos, struct sim_xfer,
 						   run.list);
+		bool due = is_due(mm, x, now), known;
 
-		if (is_due(mm, x, now))
+		if (!due && (next != NULL || x->moved == x->x.size))
+			continue;
+		if (lost(mm, x, &known) && !known)
+			continue;
+		if (due)
 			return x;
-		if (next == NULL && x->moved != x->x.size)
-			next = x;
+		next = x;
 	}
 	return next;
 }
