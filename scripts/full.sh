@@ -30,8 +30,8 @@ full_hashes()
 {
 	(cd "$TOP" && full_files | sed 's,^\./,,' | LC_ALL=C sort |
 		while read -r f; do
-			[ ! -f "$f" ] || sha256sum "$f"
-		done)
+			[ ! -f "$f" ] || printf '%s\n' "$f"
+		done | xargs -r -d '\n' sha256sum)
 }
 
 # full_inputs PATH... : the lines of full_hashes, at standard input, of files at
