@@ -365,9 +365,10 @@ static bool show_newest(struct emu_timed *t, uint64_t *now, uint64_t *later)
  * if newer words are due they are shown instead, else the peer stores them
  * after this. (If the load of count sees none of the peer's stores of it, then
  * our stores of words are before that of its barrier, and so before the peer's
- * words, in the one order of sequential consistency.) A peer can write
- * EMU_STAMPS snapshots that are due at once; one that writes more is wrong, and
- * the rest waits for the next call.
+ * words, in the one order of sequential consistency.) A peer that writes
+ * snapshots for ever must not hold this process here: after EMU_STAMPS rounds
+ * the next call goes on. Until then an older word may be shown; docs/roadmap.md
+ * has it among the known mistakes.
  */
 static uint64_t take_words(struct emu_timed *t, uint64_t *now)
 {
