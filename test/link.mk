@@ -98,6 +98,8 @@ test_unit_test_gsas_work_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 test_unit_test_page_size_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise \
 	-Wl,--wrap=mmap -Wl,--wrap=sysconf
 test_unit_test_shortage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
+test_unit_test_yield_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime \
+	-Wl,--wrap=getppid -Wl,--wrap=sched_yield
 
 test_unit_test_safe_SOURCES = \
 	test/unit/safe.h \

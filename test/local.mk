@@ -254,7 +254,8 @@ UNIT_TESTS = \
 	test/unit/test_wait \
 	test/unit/test_way \
 	test/unit/test_wire \
-	test/unit/test_work
+	test/unit/test_work \
+	test/unit/test_yield
 
 # cmocka programs, too, of seconds of processor time each: make check-unit
 # leaves them out

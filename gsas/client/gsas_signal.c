@@ -9,7 +9,6 @@
  * waited. In between, requests of the thread make progress.
  */
 #include <errno.h>
-#include <sched.h>
 #include <time.h>
 
 #include "client/gsas_progress.h"
@@ -18,6 +17,7 @@
 #include "common/gsas_pkt.h"
 #include "op/gsas_op.h"
 #include "util/unm_clock.h"
+#include "util/unm_yield.h"
 
 #define YIELDS		256		/* reads with a yield before a sleep */
 #define SLEEP_MIN_NS	20000		/* first sleep */
@@ -65,8 +65,7 @@ static void pause_step(struct gsas_thread *t, uint32_t reads, uint64_t now,
 	if (now >= t->next_events)
 		gsas_thread_events(t);
 	if (reads < t->yield.spin + YIELDS) {
-		sched_yield();
-		gsas_yield_took(&t->yield, unm_now_ns() - now);
+		gsas_yielded(&t->yield, unm_yield());
 	} else {
 		gsas_sleep_step(reads - t->yield.spin - YIELDS, now, deadline);
 	}

@@ -7,12 +7,12 @@
  * (gsas_progress.h), so there is no recursion.
  */
 #include <poll.h>
-#include <sched.h>
 
 #include "client/gsas_conn.h"
 #include "client/gsas_progress.h"
 #include "client/gsas_wait.h"
 #include "util/unm_clock.h"
+#include "util/unm_yield.h"
 
 #define YIELDS		256		/* polls with a yield before a sleep */
 #define SLEEP_MS	100		/* longest sleep in one go */
@@ -33,12 +33,6 @@ static inline void relax(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("yield");
 #endif
-}
-
-static void yield_processor(struct gsas_thread *t, uint64_t now)
-{
-	sched_yield();
-	gsas_yield_took(&t->yield, unm_now_ns() - now);
 }
 
 /* Ask the services to wake this thread when they release packets, because a
@@ -158,7 +152,7 @@ void gsas_wait_step(struct gsas_thread *t)
 	}
 	if (t->polls < t->yield.spin + YIELDS ||
 	    !(t->hif->caps->flags & HAL_CAP_EVENT))
-		yield_processor(t, now);
+		gsas_yielded(&t->yield, unm_yield());
 	else
 		sleep_for_event(t);
 }

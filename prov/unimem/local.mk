@@ -160,7 +160,8 @@ libunm_la_SOURCES = \
 	prov/unimem/util/unm_pool.h \
 	prov/unimem/util/unm_random.h \
 	prov/unimem/util/unm_span.c \
-	prov/unimem/util/unm_span.h
+	prov/unimem/util/unm_span.h \
+	prov/unimem/util/unm_yield.h
 
 # beside libfabric's own, as <rdma/fi_ext_unimem.h>
 rdmaincludedir = $(includedir)/rdma

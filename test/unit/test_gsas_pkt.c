@@ -251,17 +251,17 @@ static void test_yield_while_it_helps(void **state)
 	struct gsas_yield y = { .spin = 32, .min = 32, .max = 2048 };
 
 	for (int i = 1; i < GSAS_YIELD_QUICK; i++) {
-		gsas_yield_took(&y, 300);
+		gsas_yielded(&y, false);
 		assert_int_equal(y.spin, 32);
 	}
-	gsas_yield_took(&y, 300);
+	gsas_yielded(&y, false);
 	assert_int_equal(y.spin, 2048);
-	gsas_yield_took(&y, GSAS_YIELD_NS);
+	gsas_yielded(&y, false);
 	assert_int_equal(y.spin, 2048);
-	gsas_yield_took(&y, GSAS_YIELD_NS + 1);
+	gsas_yielded(&y, true);
 	assert_int_equal(y.spin, 32);
 	for (int i = 0; i < 3 * GSAS_YIELD_QUICK; i++) {
-		gsas_yield_took(&y, i % GSAS_YIELD_QUICK == 0 ? 5000 : 300);
+		gsas_yielded(&y, i % GSAS_YIELD_QUICK == 0);
 		assert_int_equal(y.spin, 32);
 	}
 }

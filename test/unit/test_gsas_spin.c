@@ -52,7 +52,7 @@ static uint64_t polls_for_a_yield(uint64_t yield_ns)
 
 static void test_yield_while_it_helps(void **state)
 {
-	const uint64_t vain = GSAS_YIELD_NS / 3, waited = 5 * GSAS_YIELD_NS;
+	const uint64_t vain = UNM_YIELD_NS / 3, waited = 5 * UNM_YIELD_NS;
 
 	assert_int_equal(polls_for_a_yield(vain), GSAS_SPIN_MAX);
 	assert_int_equal(polls_for_a_yield(waited), GSAS_SPIN_MIN);
@@ -63,7 +63,7 @@ static void test_yield_while_it_helps(void **state)
 /* Work ends the polling, without a yield. */
 static void test_work_at_once(void **state)
 {
-	polls_for_a_yield(GSAS_YIELD_NS / 3);
+	polls_for_a_yield(UNM_YIELD_NS / 3);
 	g_polls = 0;
 	g_yields = 0;
 	g_work_at = 40;

@@ -42,7 +42,7 @@ static uint64_t unm_cntr_look(struct unm_cntr *cntr, _Atomic uint64_t *word,
 	*seen = value;
 	unm_unlock(cntr->domain);
 	if (yield)
-		unm_yield(&cntr->idle);
+		unm_idle_yield(&cntr->idle);
 	return value;
 }
 
@@ -113,7 +113,7 @@ static void unm_cntr_idle(struct unm_cntr *cntr, uint32_t turn, int64_t left)
 {
 	if (turn < UNM_CNTR_YIELDS || !unm_wait_sleeps(&cntr->wait)) {
 		unm_unlock(cntr->domain);
-		unm_yield(&cntr->idle);
+		unm_idle_yield(&cntr->idle);
 		unm_lock(cntr->domain);
 	} else {
 		unm_wait_sleep(&cntr->wait, unm_cntr_eps(cntr), left);

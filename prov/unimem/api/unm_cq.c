@@ -181,7 +181,7 @@ static ssize_t unm_cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 	ret = unm_cq_take(cq, buf, count, src);
 	unm_unlock(cq->domain);
 	if (__builtin_expect(yield, 0) && ret <= 0)
-		unm_yield(&cq->idle);
+		unm_idle_yield(&cq->idle);
 	return ret;
 }
 

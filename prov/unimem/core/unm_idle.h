@@ -46,8 +46,8 @@ static inline bool unm_idle_shared(const struct unm_idle *idle)
 	return unm_idle_get(&idle->spin) == 0;
 }
 
-/* Yield the processor, and adapt idle->spin to the time that the yield took.
+/* Yield the processor, and adapt idle->spin to whether a thread waited for it.
  * The caller holds no lock. */
-void unm_yield(struct unm_idle *idle);
+void unm_idle_yield(struct unm_idle *idle);
 
 #endif /* UNM_IDLE_H */

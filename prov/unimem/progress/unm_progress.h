@@ -27,7 +27,7 @@ int unm_progress_peer(struct unm_peer *peer);
 
 /* Make progress on the endpoints of a list. idle: counts the empty polls of the
  * queue or counter that is polled. True: there were many in a row, so the
- * caller shall call unm_yield() when it has released the lock. */
+ * caller shall call unm_idle_yield() when it has released the lock. */
 bool unm_poll(struct unm_list *eps, struct unm_idle *idle);
 
 /* To be called after a thread slept on the endpoints of a list: check

@@ -92,7 +92,7 @@ void unm_wait_idle(struct unm_wait *w, struct unm_list *eps,
 		return;
 	}
 	unm_unlock(w->domain);
-	unm_yield(idle);
+	unm_idle_yield(idle);
 	unm_lock(w->domain);
 }
 
