@@ -10,6 +10,7 @@
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_space.h"
 #include "core/unm_way.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"
@@ -24,6 +25,8 @@
 #define BOUND_US 1000000000	/* longer than any test; a test shifts times by
 				 * more than this */
 #define OPS	100
+#define LAP	8		/* requests of 8 KiB, more than a new ring
+				 * holds */
 /* Measurements of requests and of attach, and no trial soon. */
 #define COSTS(requests, attach)						\
 	((struct unm_way){ .cost = { requests, attach },		\
@@ -152,7 +155,7 @@ static void test_the_faster_way_is_taken(void **state)
 		put(&p, 0, buf, 8, POLLS);
 		ep_settle();
 	}
-	way = unm_peer_ways(((struct unm_ep *)p.a->ep)->peer_of[p.ab])->os[0];
+	way = unm_peer_ways(b_of(&p))->os[0];
 	direct = os_direct(&p);
 	for (int i = 0; i < 8; i++) {
 		for (int k = 0; k < UNM_WAY_OS_CLASSES; k++)
@@ -172,6 +175,55 @@ static void test_the_faster_way_is_taken(void **state)
 		assert_int_equal(way[1].bytes, 8192);
 		assert_int_equal(os_direct(&p), direct);
 	}
+	close_pair(&p);
+}
+
+/* Bytes that an endpoint has used of the receive space at its only peer. */
+static uint32_t touched(struct ep *e)
+{
+	struct unm_ep *ep = (struct unm_ep *)e->ep;
+	struct unm_peer *peer = unm_container(ep->peers.next, struct unm_peer,
+					      all);
+
+	return peer->space != NULL ? peer->space->touched : 0;
+}
+
+/* A request that uses receive space for the first time is slow for this reason,
+ * and so is one whose result does. Both are noticed, so that their times do not
+ * count. */
+static void test_first_use_is_noticed(void **state)
+{
+	static uint8_t buf[8192];
+	struct unm_way *to, *from;
+	uint64_t direct;
+	struct os_pair p;
+	int first = 0;
+
+	NEEDS_ATTACH();
+	p = open_pair(LONG_US);
+	for (int i = 0; i < 3; i++) {
+		put(&p, 0, buf, 8, POLLS);
+		ep_settle();
+	}
+	to = &unm_peer_ways(b_of(&p))->os[0][1];
+	from = &unm_peer_ways(b_of(&p))->os[1][1];
+	direct = os_direct(&p);
+	for (int i = 0; i < 2 * LAP; i++) {
+		uint32_t a = touched(p.a), b = touched(p.b);
+
+		*to = COSTS(1000, 2000);
+		put(&p, 0, buf, sizeof(buf), POLLS);
+		assert_int_equal(to->first_use, touched(p.a) != a);
+		*from = COSTS(1000, 2000);
+		get(&p, 0, buf, sizeof(buf));
+		assert_int_equal(from->first_use, touched(p.b) != b);
+		first += to->first_use + from->first_use;
+		/* their times count then, and they were not attached */
+		assert_int_equal(to->bytes, sizeof(buf));
+		assert_int_equal(from->bytes, sizeof(buf));
+	}
+	assert_in_range(first, 4, 2 * LAP);
+	assert_int_equal(os_direct(&p), direct);
 	close_pair(&p);
 }
 
@@ -503,6 +555,7 @@ static void test_target_that_sleeps(void **state)
 UNIT_MAIN(
 	EP_TEST(test_target_that_polls),
 	EP_TEST(test_the_faster_way_is_taken),
+	EP_TEST(test_first_use_is_noticed),
 	EP_TEST(test_target_that_does_not_poll),
 	EP_TEST(test_target_that_polled),
 	EP_TEST(test_target_that_stops),

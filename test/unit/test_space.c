@@ -156,6 +156,37 @@ static void test_worn_ring_grows(void **state)
 	free(s);
 }
 
+/* How much of the space was used so far. The end of the ring is not used if an
+ * extent does not fit there. */
+static void test_first_use_is_noticed(void **state)
+{
+	struct unm_space *s = unm_space_new(BYTES, DEPTH);
+
+	assert_int_equal(s->touched, 0);
+	assert_int_equal(take(s, 1000, 1), 0);
+	assert_int_equal(s->touched, 1000);
+	assert_int_equal(take(s, BYTES - 2048, 2), 1024);
+	assert_int_equal(s->touched, BYTES - 1024);
+	unm_space_reclaim(s, 3);
+	assert_int_equal(take(s, 2048, 3), 0);
+	assert_int_equal(s->touched, BYTES - 1024);
+	unm_space_reclaim(s, 4);
+	/* another size alone is no loss of memory */
+	unm_space_resize(s, 4 * BYTES);
+	assert_int_equal(s->touched, BYTES - 1024);
+	assert_int_equal(take(s, 3 * BYTES, 4), 0);
+	unm_space_reclaim(s, 5);
+	unm_space_resize(s, BYTES);
+	assert_int_equal(s->touched, 3 * BYTES);
+	unm_space_trim(s, 2 * BYTES);
+	assert_int_equal(s->bytes, 2 * BYTES);
+	assert_int_equal(s->touched, 2 * BYTES);
+	unm_space_trim(s, 2 * BYTES);
+	assert_int_equal(take(s, 2 * BYTES, 5), 0);
+	assert_int_equal(s->touched, 2 * BYTES);
+	free(s);
+}
+
 /* Once the ring is empty, a block of its full size fits, wherever the last
  * block ended. */
 static void test_empty_ring_starts_over(void **state)
@@ -299,6 +330,7 @@ UNIT_MAIN(
 	cmocka_unit_test(test_exact_fit_at_the_end),
 	cmocka_unit_test(test_reclaim_goes_by_packet),
 	cmocka_unit_test(test_worn_ring_grows),
+	cmocka_unit_test(test_first_use_is_noticed),
 	cmocka_unit_test(test_empty_ring_starts_over),
 	cmocka_unit_test(test_first_part),
 	cmocka_unit_test(test_random_model),

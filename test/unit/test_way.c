@@ -311,6 +311,43 @@ static void test_trials_are_a_small_part(void **state)
 
 /* If transfers always go both ways at once, the choice follows their times
  * all the same. */
+/* Receive space becomes larger, so that each streamed message of the next FIRST
+ * uses some of it for the first time, and takes ten times as long: neither the
+ * measurements nor the choice change. */
+static void test_first_use_is_no_measurement(void **state)
+{
+	enum { FIRST = 100 };
+
+	for (int trial = 0; trial < 2; trial++) {
+		struct unm_way w = { .gap = 0 }, was;
+		uint64_t stream = 4000, read = trial ? 3000 : 9000;
+
+		run(&w, 2000, stream, read);
+		while (w.how != UNM_WAY_ASSISTED || w.trial != trial)
+			run(&w, 1, stream, read);
+		was = w;
+		for (int i = 0; i < FIRST; i++) {
+			unm_way_first_use(&w);
+			assert_int_equal(unm_way_choose(&w, LEN, false),
+					 UNM_WAY_ASSISTED);
+			unm_way_measured(&w, UNM_WAY_ASSISTED, LEN,
+					 10 * stream);
+			/* it ends together with the one before */
+			assert_int_equal(unm_way_choose(&w, LEN, true),
+					 UNM_WAY_ASSISTED);
+			unm_way_measured(&w, UNM_WAY_ASSISTED, LEN, 0);
+		}
+		unm_way_first_use(&w);
+		unm_way_choose(&w, LEN, false);
+		unm_way_measured(&w, UNM_WAY_ASSISTED, LEN, stream);
+		assert_int_equal(w.bytes, was.bytes);
+		assert_int_equal(w.ns, was.ns);
+		w.run = was.run;
+		w.sum = was.sum;
+		assert_memory_equal(&w, &was, sizeof(w));
+	}
+}
+
 static void test_never_pure(void **state)
 {
 	struct unm_way_clock clock = { .count = { 1, 1 } };
@@ -380,6 +417,7 @@ UNIT_MAIN(
 	cmocka_unit_test(test_a_burst_goes_one_way),
 	cmocka_unit_test(test_ends_in_groups),
 	cmocka_unit_test(test_trials_are_a_small_part),
+	cmocka_unit_test(test_first_use_is_no_measurement),
 	cmocka_unit_test(test_never_pure),
 	cmocka_unit_test(test_late_ends_do_not_count),
 	cmocka_unit_test(test_extremes),

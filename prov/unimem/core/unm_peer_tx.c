@@ -83,8 +83,9 @@ static void unm_peer_starved(struct unm_peer *peer, uint64_t pause_max,
 	peer->space_retry = now + (pause < pause_max ? pause : pause_max);
 }
 
-/* The peer's receive space has another size: what was measured before is not
- * true for it. Without memory no hint is given. */
+/* The receive space has grown, or was trimmed: what was measured before is not
+ * true for it. (A ring that is fitted to short messages is as warm as before.)
+ * Without memory no hint is given. */
 static void unm_peer_hints_start(struct unm_peer *peer)
 {
 	if (peer->hints == NULL && hal_space_claims(peer->hp))
@@ -204,8 +205,9 @@ static bool unm_peer_space_claim(struct unm_peer *peer, uint32_t bytes)
 		return false;
 	unm_peer_space_leave(idle);
 	idle->space_used = UNM_PEER_SPACE;
-	unm_space_resize(idle->space, UNM_PEER_SPACE);
+	unm_space_trim(idle->space, UNM_PEER_SPACE);
 	hal_space_trim(idle->hp, UNM_PEER_SPACE);
+	unm_peer_hints_start(idle);
 	return ep->grown_bytes + bytes <= g_unm_env.space_max;
 }
 

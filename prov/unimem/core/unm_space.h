@@ -34,6 +34,8 @@ struct unm_space {
 	uint64_t tail;			/* next byte to allocate */
 	uint32_t bytes;			/* size of the ring, 2^n */
 	uint32_t ready;			/* bytes of it that have memory */
+	uint32_t touched;		/* bytes of the space, from its start,
+					 * that extents have occupied so far */
 	uint32_t mark_head;		/* oldest mark in use */
 	uint32_t mark_tail;		/* next mark to use */
 	uint32_t mark_mask;		/* marks minus 1; one mark for each
@@ -86,6 +88,15 @@ static inline void unm_space_resize(struct unm_space *s, uint32_t bytes)
 	s->ready = s->bytes;
 }
 
+/* As unm_space_resize(), to a smaller size, and the memory behind these bytes
+ * has been given back. */
+static inline void unm_space_trim(struct unm_space *s, uint32_t bytes)
+{
+	unm_space_resize(s, bytes);
+	if (s->touched > s->bytes)
+		s->touched = s->bytes;
+}
+
 /* Bytes that an extent of len bytes occupies. */
 static inline uint32_t unm_space_round(uint32_t len)
 {
@@ -125,6 +136,8 @@ static inline void unm_space_take(struct unm_space *s, uint32_t off,
 	if (off != at)
 		s->tail += s->bytes - at;
 	s->tail += unm_space_round(len);
+	if (off + len > s->touched)
+		s->touched = off + len;
 	m->packet = packet;
 	m->end = s->tail;
 }

@@ -22,6 +22,10 @@
  * other. The end of a transfer is when this process notices it, so time in
  * which the application makes no progress counts.
  *
+ * A burst in which a transfer used receive space for the first time says
+ * nothing about later ones: there were page faults, on virtual machines even in
+ * both processes. Such a burst is discarded, and the next one repeats it.
+ *
  * The code calls neither the clock nor the HAL.
  */
 #ifndef UNM_WAY_H
@@ -68,6 +72,7 @@ struct unm_way {
 	uint8_t how;		/* way of the burst */
 	uint8_t missed;		/* bursts before it, see UNM_WAY_MISSED */
 	bool trial;		/* it goes the slower way */
+	bool first_use;		/* it is to be discarded */
 	uint64_t bytes, ns;	/* of its measured transfers */
 };
 
@@ -224,18 +229,42 @@ static inline void unm_way_add(struct unm_way *w, uint64_t len)
 		UNM_WAY_SUM_MAX - w->sum;
 }
 
+/* A transfer of the burst used receive space for the first time. */
+static inline void unm_way_first_use(struct unm_way *w)
+{
+	w->first_use = true;
+}
+
+/* Forget the burst: the next one goes the same way. */
+static inline void unm_way_discard(struct unm_way *w)
+{
+	w->bytes = 0;
+	w->ns = 0;
+	w->first_use = false;
+}
+
+/* Take the burst's measurements into account, and choose the way of the next
+ * one. */
+static inline void unm_way_conclude(struct unm_way *w)
+{
+	if (w->bytes != 0)
+		w->missed = 0;
+	else if (w->missed < UNM_WAY_MISSED)
+		w->missed++;
+	unm_way_average(w);
+	w->how = unm_way_next(w);
+}
+
 /* Choose the way of the next transfer, of len bytes. busy: another transfer
  * with the peer is under way, so this one is of its burst. */
 static inline enum unm_way_how unm_way_choose(struct unm_way *w, uint64_t len,
 					      bool busy)
 {
 	if (!busy || w->run == 0 || w->run >= UNM_WAY_RUN) {
-		if (w->bytes != 0)
-			w->missed = 0;
-		else if (w->missed < UNM_WAY_MISSED)
-			w->missed++;
-		unm_way_average(w);
-		w->how = unm_way_next(w);
+		if (w->first_use)
+			unm_way_discard(w);
+		else
+			unm_way_conclude(w);
 		w->run = 0;
 		w->sum = 0;
 	}

@@ -20,6 +20,7 @@
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_peer_tx.h"
+#include "core/unm_space.h"
 #include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
@@ -103,15 +104,22 @@ void unm_os_goes(struct unm_os_op *op, enum unm_way_how how, uint64_t begun_ns)
 	op->begun_ns = begun_ns;
 }
 
+/* The measurements that the operation counts in; NULL: its time does not
+ * count. */
+static struct unm_way *unm_os_measures(const struct unm_os_op *op)
+{
+	return op->how != UNM_WAY_NONE && op->begun_ns != 0 ?
+		unm_os_way(op->peer, &op->a) : NULL;
+}
+
 /* The operation has ended without an error, at the time *now. 0: the clock was
  * not read yet. */
 static void unm_os_executed(struct unm_os_op *op, uint64_t *now)
 {
 	if (*now == 0)
 		*now = unm_now_ns();
-	unm_way_end(&op->peer->ep->os_clock, op->begun_ns != 0 ?
-		    unm_os_way(op->peer, &op->a) : NULL, op->how, op->a.len,
-		    op->begun_ns, *now);
+	unm_way_end(&op->peer->ep->os_clock, unm_os_measures(op), op->how,
+		    op->a.len, op->begun_ns, *now);
 	op->how = UNM_WAY_NONE;
 }
 
@@ -354,6 +362,23 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 	return 0;
 }
 
+/* Send the next request of an operation. If the operation is measured, note
+ * whether the request used receive space for the first time. */
+static int unm_request_next(struct unm_peer *peer, struct unm_os_op *op)
+{
+	struct unm_way *w = unm_os_measures(op);
+	uint32_t touched;
+	int ret;
+
+	if (w == NULL)
+		return unm_request_send(peer, op);
+	touched = peer->space != NULL ? peer->space->touched : 0;
+	ret = unm_request_send(peer, op);
+	if (peer->space != NULL && peer->space->touched != touched)
+		unm_way_first_use(w);
+	return ret;
+}
+
 /* Send some of the remaining requests of an operation. 0 if all are sent;
  * -FI_EAGAIN if some are left; another negative fi_errno on failure. */
 static int unm_os_request(struct unm_peer *peer, struct unm_os_op *op)
@@ -363,7 +388,7 @@ static int unm_os_request(struct unm_peer *peer, struct unm_os_op *op)
 	for (int n = 0; op->at < op->a.nremote; n++) {
 		if (n == UNM_REQUEST_BURST)
 			return -FI_EAGAIN;
-		ret = unm_request_send(peer, op);
+		ret = unm_request_next(peer, op);
 		if (ret != 0)
 			return ret;
 	}
@@ -524,6 +549,22 @@ int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
 
 /* ---- Answers --------------------------------------------------------- */
 
+/* A result of op has come. If it is in receive space, and the operation is
+ * measured, note whether a result is there for the first time. (That the peer
+ * has given this memory back meanwhile is not noticed.) */
+static void unm_result_first_use(struct unm_peer *peer,
+				 const struct unm_os_op *op,
+				 const struct unm_wire_msg *m)
+{
+	uintptr_t end = (uintptr_t)m->bytes + m->nbytes;
+	struct unm_way *w = unm_os_measures(op);
+
+	if (w == NULL || m->nbytes <= HAL_PKT_MAX || end <= peer->results_end)
+		return;
+	peer->results_end = end;
+	unm_way_first_use(w);
+}
+
 int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	struct unm_os_op *op = unm_pool_find(&peer->ep->os_pool, m->token);
@@ -540,6 +581,7 @@ int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m)
 		unm_iov_fill(op->dst, op->a.dst.count, op->got, m->bytes,
 			     m->nbytes);
 		op->got += m->nbytes;
+		unm_result_first_use(peer, op, m);
 	}
 	if (op->a.kind != UNM_GET)
 		unm_os_lower_due(op, m->nbytes < op->due_bytes ? m->nbytes :
