@@ -309,11 +309,9 @@ static void test_trials_are_a_small_part(void **state)
 	}
 }
 
-/* If transfers always go both ways at once, the choice follows their times
- * all the same. */
-/* Receive space becomes larger, so that each streamed message of the next FIRST
- * uses some of it for the first time, and takes ten times as long: neither the
- * measurements nor the choice change. */
+/* Receive space becomes larger, so that each of the next FIRST assisted
+ * transfers uses some of it for the first time, and takes ten times as long:
+ * neither the measurements nor the choice change. */
 static void test_first_use_is_no_measurement(void **state)
 {
 	enum { FIRST = 100 };
@@ -348,6 +346,8 @@ static void test_first_use_is_no_measurement(void **state)
 	}
 }
 
+/* If transfers always go both ways at once, the choice follows their times
+ * all the same. */
 static void test_never_pure(void **state)
 {
 	struct unm_way_clock clock = { .count = { 1, 1 } };
