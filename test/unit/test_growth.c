@@ -371,6 +371,8 @@ static void star_take(const struct star *s, int busy, int idle)
 	}
 	assert_true(star_grown(s, busy));
 	assert_int_equal(star_peer(s, idle)->space->bytes, FIRST);
+	/* its memory will be new again */
+	assert_int_equal(star_peer(s, idle)->space->touched, FIRST);
 }
 
 /* A busy peer gets the memory of a peer to which nothing was sent for long. */

@@ -140,6 +140,26 @@ static void test_target_that_polls(void **state)
 	close_pair(&p);
 }
 
+/* Bytes that an endpoint has used of the receive space at its only peer. */
+static uint32_t touched(struct ep *e)
+{
+	struct unm_ep *ep = (struct unm_ep *)e->ep;
+	struct unm_peer *peer = unm_container(ep->peers.next, struct unm_peer,
+					      all);
+
+	return peer->space != NULL ? peer->space->touched : 0;
+}
+
+/* Put len bytes. Returns for how many bytes the time counts: for none if they
+ * use receive space for the first time. */
+static size_t counted_put(struct os_pair *p, const void *from, size_t len)
+{
+	uint32_t before = touched(p->a);
+
+	put(p, 0, from, len, POLLS);
+	return touched(p->a) == before ? len : 0;
+}
+
 /* A long put is sent as a request only while requests of its length take less
  * time than attach; a short one always. Each is measured. */
 static void test_the_faster_way_is_taken(void **state)
@@ -148,6 +168,7 @@ static void test_the_faster_way_is_taken(void **state)
 	struct unm_way *way;
 	struct os_pair p;
 	uint64_t direct;
+	size_t counted;
 
 	NEEDS_ATTACH();
 	p = open_pair(LONG_US);
@@ -171,21 +192,12 @@ static void test_the_faster_way_is_taken(void **state)
 		direct += 3;
 		assert_int_equal(os_direct(&p), direct);
 		way[1] = COSTS(1000, 2000);
-		put(&p, 0, buf, 8192, POLLS);
-		assert_int_equal(way[1].bytes, 8192);
+		counted = counted_put(&p, buf, 8192);
+		assert_int_equal(way[1].bytes, counted);
 		assert_int_equal(os_direct(&p), direct);
 	}
+	assert_int_equal(counted, 8192);
 	close_pair(&p);
-}
-
-/* Bytes that an endpoint has used of the receive space at its only peer. */
-static uint32_t touched(struct ep *e)
-{
-	struct unm_ep *ep = (struct unm_ep *)e->ep;
-	struct unm_peer *peer = unm_container(ep->peers.next, struct unm_peer,
-					      all);
-
-	return peer->space != NULL ? peer->space->touched : 0;
 }
 
 /* A request that uses receive space for the first time is slow for this reason,
@@ -218,12 +230,40 @@ static void test_first_use_is_noticed(void **state)
 		get(&p, 0, buf, sizeof(buf));
 		assert_int_equal(from->first_use, touched(p.b) != b);
 		first += to->first_use + from->first_use;
-		/* their times count then, and they were not attached */
-		assert_int_equal(to->bytes, sizeof(buf));
-		assert_int_equal(from->bytes, sizeof(buf));
+		/* their times count if not, and they were not attached */
+		assert_int_equal(to->bytes, to->first_use ? 0 : sizeof(buf));
+		assert_int_equal(from->bytes,
+				 from->first_use ? 0 : sizeof(buf));
 	}
 	assert_in_range(first, 4, 2 * LAP);
 	assert_int_equal(os_direct(&p), direct);
+	close_pair(&p);
+}
+
+/* A page of receive space that the result of a short get has used, which is not
+ * measured, is no new memory for the result of a longer one. */
+static void test_first_use_by_short_gets(void **state)
+{
+	static uint8_t buf[1025];
+	struct unm_way *from;
+	struct os_pair p;
+	uint32_t used;
+
+	NEEDS_ATTACH();
+	p = open_pair(LONG_US);
+	for (int i = 0; i < 3; i++) {
+		put(&p, 0, buf, 8, POLLS);
+		ep_settle();
+	}
+	/* the result uses the first page, but not all of it */
+	get(&p, 0, buf, 1000);
+	from = &unm_peer_ways(b_of(&p))->os[1][0];
+	used = touched(p.b);
+	*from = COSTS(1000, 2000);
+	get(&p, 0, buf, sizeof(buf));
+	assert_int_equal(touched(p.b), used);
+	assert_int_equal(from->bytes, sizeof(buf));
+	assert_false(from->first_use);
 	close_pair(&p);
 }
 
@@ -556,6 +596,7 @@ UNIT_MAIN(
 	EP_TEST(test_target_that_polls),
 	EP_TEST(test_the_faster_way_is_taken),
 	EP_TEST(test_first_use_is_noticed),
+	EP_TEST(test_first_use_by_short_gets),
 	EP_TEST(test_target_that_does_not_poll),
 	EP_TEST(test_target_that_polled),
 	EP_TEST(test_target_that_stops),

@@ -160,30 +160,33 @@ static void test_worn_ring_grows(void **state)
  * extent does not fit there. */
 static void test_first_use_is_noticed(void **state)
 {
-	struct unm_space *s = unm_space_new(BYTES, DEPTH);
+	enum { PAGE = UNM_SPACE_PAGE, RING = 4 * PAGE };
+	struct unm_space *s = unm_space_new(RING, DEPTH);
 
 	assert_int_equal(s->touched, 0);
-	assert_int_equal(take(s, 1000, 1), 0);
-	assert_int_equal(s->touched, 1000);
-	assert_int_equal(take(s, BYTES - 2048, 2), 1024);
-	assert_int_equal(s->touched, BYTES - 1024);
-	unm_space_reclaim(s, 3);
-	assert_int_equal(take(s, 2048, 3), 0);
-	assert_int_equal(s->touched, BYTES - 1024);
+	assert_int_equal(take(s, 64, 1), 0);
+	assert_int_equal(s->touched, PAGE);
+	assert_int_equal(take(s, PAGE - 64, 2), 64);
+	assert_int_equal(s->touched, PAGE);
+	assert_int_equal(take(s, PAGE + 1, 3), PAGE);
+	assert_int_equal(s->touched, 3 * PAGE);
 	unm_space_reclaim(s, 4);
-	/* another size alone is no loss of memory */
-	unm_space_resize(s, 4 * BYTES);
-	assert_int_equal(s->touched, BYTES - 1024);
-	assert_int_equal(take(s, 3 * BYTES, 4), 0);
+	assert_int_equal(take(s, 2 * PAGE, 4), 0);
+	assert_int_equal(s->touched, 3 * PAGE);
 	unm_space_reclaim(s, 5);
-	unm_space_resize(s, BYTES);
-	assert_int_equal(s->touched, 3 * BYTES);
-	unm_space_trim(s, 2 * BYTES);
-	assert_int_equal(s->bytes, 2 * BYTES);
-	assert_int_equal(s->touched, 2 * BYTES);
-	unm_space_trim(s, 2 * BYTES);
-	assert_int_equal(take(s, 2 * BYTES, 5), 0);
-	assert_int_equal(s->touched, 2 * BYTES);
+	/* another size alone is no loss of memory */
+	unm_space_resize(s, 4 * RING);
+	assert_int_equal(s->touched, 3 * PAGE);
+	assert_int_equal(take(s, 3 * RING, 5), 0);
+	unm_space_reclaim(s, 6);
+	unm_space_resize(s, RING);
+	assert_int_equal(s->touched, 3 * RING);
+	unm_space_trim(s, 2 * RING);
+	assert_int_equal(s->bytes, 2 * RING);
+	assert_int_equal(s->touched, 2 * RING);
+	unm_space_trim(s, 2 * RING);
+	assert_int_equal(take(s, 2 * RING, 6), 0);
+	assert_int_equal(s->touched, 2 * RING);
 	free(s);
 }
 

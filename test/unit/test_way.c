@@ -311,7 +311,7 @@ static void test_trials_are_a_small_part(void **state)
 
 /* Receive space becomes larger, so that each of the next FIRST assisted
  * transfers uses some of it for the first time, and takes ten times as long:
- * neither the measurements nor the choice change. */
+ * neither the measurements nor the choice change. Only the bytes count. */
 static void test_first_use_is_no_measurement(void **state)
 {
 	enum { FIRST = 100 };
@@ -325,7 +325,7 @@ static void test_first_use_is_no_measurement(void **state)
 			run(&w, 1, stream, read);
 		was = w;
 		for (int i = 0; i < FIRST; i++) {
-			unm_way_first_use(&w);
+			unm_way_first_use(&w, UNM_WAY_ASSISTED);
 			assert_int_equal(unm_way_choose(&w, LEN, false),
 					 UNM_WAY_ASSISTED);
 			unm_way_measured(&w, UNM_WAY_ASSISTED, LEN,
@@ -335,15 +335,51 @@ static void test_first_use_is_no_measurement(void **state)
 					 UNM_WAY_ASSISTED);
 			unm_way_measured(&w, UNM_WAY_ASSISTED, LEN, 0);
 		}
-		unm_way_first_use(&w);
+		unm_way_first_use(&w, UNM_WAY_ASSISTED);
 		unm_way_choose(&w, LEN, false);
 		unm_way_measured(&w, UNM_WAY_ASSISTED, LEN, stream);
 		assert_int_equal(w.bytes, was.bytes);
 		assert_int_equal(w.ns, was.ns);
+		assert_int_equal(w.sum, was.sum + (2 * FIRST + 1) * LEN);
 		w.run = was.run;
 		w.sum = was.sum;
 		assert_memory_equal(&w, &was, sizeof(w));
 	}
+}
+
+/* A transfer that went the other way, in a burst before, ends late. */
+static void test_late_first_use(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+
+	run(&w, 100, 9000, 4000);
+	assert_int_equal(unm_way_choose(&w, LEN, false), UNM_WAY_ATTACH);
+	unm_way_first_use(&w, UNM_WAY_ASSISTED);
+	assert_false(w.first_use);
+}
+
+/* The pause after a trial pays for the bursts that were discarded, too. */
+static void test_discarded_bursts_cost_a_pause(void **state)
+{
+	enum { FIRST = 50 };
+	struct unm_way w = { .gap = 0 };
+	uint64_t pause[2];
+
+	for (int i = 0; i < 2; i++) {
+		w = (struct unm_way){ .gap = 0 };
+		run(&w, 20, 9000, 4000);
+		while (!w.trial)
+			run(&w, 1, 9000, 4000);
+		for (int k = 0; k < i * FIRST; k++) {
+			unm_way_first_use(&w, UNM_WAY_ASSISTED);
+			run(&w, 1, 9000, 4000);
+			assert_true(w.trial);
+		}
+		run(&w, 1, 9000, 4000);
+		assert_false(w.trial);
+		pause[i] = w.wait;
+	}
+	assert_int_equal(pause[1], (FIRST + 1) * pause[0]);
 }
 
 /* If transfers always go both ways at once, the choice follows their times
@@ -418,6 +454,8 @@ UNIT_MAIN(
 	cmocka_unit_test(test_ends_in_groups),
 	cmocka_unit_test(test_trials_are_a_small_part),
 	cmocka_unit_test(test_first_use_is_no_measurement),
+	cmocka_unit_test(test_late_first_use),
+	cmocka_unit_test(test_discarded_bursts_cost_a_pause),
 	cmocka_unit_test(test_never_pure),
 	cmocka_unit_test(test_late_ends_do_not_count),
 	cmocka_unit_test(test_extremes),

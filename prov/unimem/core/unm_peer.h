@@ -179,8 +179,8 @@ struct unm_peer {
 					 * a copy is stored */
 	struct unm_ways *ways;		/* for long transfers; NULL before the
 					 * first */
-	uintptr_t results_end;		/* largest address behind a result in
-					 * our receive space so far */
+	uintptr_t results_end;		/* end of the last page of our receive
+					 * space that a result has used */
 	/* the LONG message of the peer of which pieces are still to come */
 	uint64_t long_left;		/* bytes to come; 0: there is none */
 	struct unm_rx_op *long_op;	/* rx_op that it matched, ... */

@@ -18,6 +18,8 @@
 #include <stdint.h>
 
 #define UNM_SPACE_ALIGN	64	/* bytes; extents are multiples */
+#define UNM_SPACE_PAGE	4096	/* bytes; the smallest page of a kernel: if
+				 * pages are larger, some first uses are none */
 #define UNM_SPACE_LAPS	64	/* after so many times its size, a ring
 				 * should become larger */
 #define UNM_SPACE_NONE	UINT32_MAX	/* offset: no free space */
@@ -34,8 +36,8 @@ struct unm_space {
 	uint64_t tail;			/* next byte to allocate */
 	uint32_t bytes;			/* size of the ring, 2^n */
 	uint32_t ready;			/* bytes of it that have memory */
-	uint32_t touched;		/* bytes of the space, from its start,
-					 * that extents have occupied so far */
+	uint32_t touched;		/* end of the last page that an extent
+					 * has used, as an offset */
 	uint32_t mark_head;		/* oldest mark in use */
 	uint32_t mark_tail;		/* next mark to use */
 	uint32_t mark_mask;		/* marks minus 1; one mark for each
@@ -88,8 +90,8 @@ static inline void unm_space_resize(struct unm_space *s, uint32_t bytes)
 	s->ready = s->bytes;
 }
 
-/* As unm_space_resize(), to a smaller size, and the memory behind these bytes
- * has been given back. */
+/* As unm_space_resize(), to a smaller size; the memory after it is given back,
+ * so its next use is a first one again. */
 static inline void unm_space_trim(struct unm_space *s, uint32_t bytes)
 {
 	unm_space_resize(s, bytes);
@@ -101,6 +103,12 @@ static inline void unm_space_trim(struct unm_space *s, uint32_t bytes)
 static inline uint32_t unm_space_round(uint32_t len)
 {
 	return (len + UNM_SPACE_ALIGN - 1) & ~(uint32_t)(UNM_SPACE_ALIGN - 1);
+}
+
+/* An address or offset, rounded up to the beginning of a page. */
+static inline uintptr_t unm_space_page(uintptr_t at)
+{
+	return (at + UNM_SPACE_PAGE - 1) & ~(uintptr_t)(UNM_SPACE_PAGE - 1);
 }
 
 /*
@@ -137,7 +145,7 @@ static inline void unm_space_take(struct unm_space *s, uint32_t off,
 		s->tail += s->bytes - at;
 	s->tail += unm_space_round(len);
 	if (off + len > s->touched)
-		s->touched = off + len;
+		s->touched = (uint32_t)unm_space_page(off + len);
 	m->packet = packet;
 	m->end = s->tail;
 }

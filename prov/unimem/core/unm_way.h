@@ -22,9 +22,12 @@
  * other. The end of a transfer is when this process notices it, so time in
  * which the application makes no progress counts.
  *
- * A burst in which a transfer used receive space for the first time says
+ * A burst in which a put or get used receive space for the first time says
  * nothing about later ones: there were page faults, on virtual machines even in
- * both processes. Such a burst is discarded, and the next one repeats it.
+ * both processes. Such a burst is discarded, and the next one repeats it. Each
+ * of them uses at least one more page of the receive space of one side, so the
+ * repetitions end. Messages are not examined for it: a stream uses the same
+ * space many times.
  *
  * The code calls neither the clock nor the HAL.
  */
@@ -43,8 +46,8 @@
 #define UNM_WAY_GAP_MAX	256
 #define UNM_WAY_WAIT_NS	500000000	/* longest pause, unless UNM_WAY_GAP_MIN
 					 * times the loss are longer */
-#define UNM_WAY_SUM_MAX	(UINT64_C(1) << 40)	/* most bytes of a burst that
-						 * count for the pause */
+#define UNM_WAY_SUM_MAX	(UINT64_C(1) << 40)	/* most bytes that count for
+						 * a pause */
 #define UNM_WAY_LOSS	16	/* unit of unm_way_loss() */
 #define UNM_WAY_RUN	256	/* most transfers of a burst */
 #define UNM_WAY_MISSED	16	/* bursts in a row of which none was measured:
@@ -65,7 +68,8 @@ struct unm_way {
 	uint32_t base;		/* cost of the faster way after the last trial;
 				 * 0: there was none */
 	uint64_t wait;		/* bytes until the next trial */
-	uint64_t sum;		/* bytes of the burst so far */
+	uint64_t sum;		/* bytes of the burst so far, and of the
+				 * discarded ones just before it */
 	uint16_t gap;		/* see UNM_WAY_GAP_MIN; smaller: how many of the
 				 * first transfers there were */
 	uint16_t run;		/* transfers of the burst so far */
@@ -229,13 +233,17 @@ static inline void unm_way_add(struct unm_way *w, uint64_t len)
 		UNM_WAY_SUM_MAX - w->sum;
 }
 
-/* A transfer of the burst used receive space for the first time. */
-static inline void unm_way_first_use(struct unm_way *w)
+/* A put or get that went this way used receive space for the first time. If the
+ * present burst goes the other way, it is a late one of a burst before, and
+ * says nothing about this one. */
+static inline void unm_way_first_use(struct unm_way *w, enum unm_way_how how)
 {
-	w->first_use = true;
+	if (how == w->how)
+		w->first_use = true;
 }
 
-/* Forget the burst: the next one goes the same way. */
+/* Forget the burst's measurements: the next one goes the same way. The bytes
+ * still count, so that the pause after a trial pays for all its bursts. */
 static inline void unm_way_discard(struct unm_way *w)
 {
 	w->bytes = 0;
@@ -253,6 +261,7 @@ static inline void unm_way_conclude(struct unm_way *w)
 		w->missed++;
 	unm_way_average(w);
 	w->how = unm_way_next(w);
+	w->sum = 0;
 }
 
 /* Choose the way of the next transfer, of len bytes. busy: another transfer
@@ -266,7 +275,6 @@ static inline enum unm_way_how unm_way_choose(struct unm_way *w, uint64_t len,
 		else
 			unm_way_conclude(w);
 		w->run = 0;
-		w->sum = 0;
 	}
 	unm_way_add(w, len);
 	return w->how;

@@ -362,20 +362,28 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 	return 0;
 }
 
-/* Send the next request of an operation. If the operation is measured, note
- * whether the request used receive space for the first time. */
-static int unm_request_next(struct unm_peer *peer, struct unm_os_op *op)
+/* The operation used receive space for the first time. If it is measured, its
+ * time does not count, nor do the times of the present burst, if that goes the
+ * same way. */
+static void unm_os_first_use(struct unm_os_op *op)
 {
 	struct unm_way *w = unm_os_measures(op);
-	uint32_t touched;
-	int ret;
 
 	if (w == NULL)
-		return unm_request_send(peer, op);
-	touched = peer->space != NULL ? peer->space->touched : 0;
-	ret = unm_request_send(peer, op);
+		return;
+	unm_way_first_use(w, op->how);
+	op->begun_ns = 0;
+}
+
+/* Send the next request of an operation, and note whether that used receive
+ * space for the first time. */
+static int unm_request_next(struct unm_peer *peer, struct unm_os_op *op)
+{
+	uint32_t touched = peer->space != NULL ? peer->space->touched : 0;
+	int ret = unm_request_send(peer, op);
+
 	if (peer->space != NULL && peer->space->touched != touched)
-		unm_way_first_use(w);
+		unm_os_first_use(op);
 	return ret;
 }
 
@@ -549,20 +557,18 @@ int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
 
 /* ---- Answers --------------------------------------------------------- */
 
-/* A result of op has come. If it is in receive space, and the operation is
- * measured, note whether a result is there for the first time. (That the peer
- * has given this memory back meanwhile is not noticed.) */
-static void unm_result_first_use(struct unm_peer *peer,
-				 const struct unm_os_op *op,
+/* A result of op has come. If it is in receive space, note whether a result is
+ * there for the first time. (Results of up to HAL_PKT_MAX bytes do not count,
+ * and that the peer has given this memory back meanwhile is not noticed.) */
+static void unm_result_first_use(struct unm_peer *peer, struct unm_os_op *op,
 				 const struct unm_wire_msg *m)
 {
 	uintptr_t end = (uintptr_t)m->bytes + m->nbytes;
-	struct unm_way *w = unm_os_measures(op);
 
-	if (w == NULL || m->nbytes <= HAL_PKT_MAX || end <= peer->results_end)
+	if (m->nbytes <= HAL_PKT_MAX || end <= peer->results_end)
 		return;
-	peer->results_end = end;
-	unm_way_first_use(w);
+	peer->results_end = unm_space_page(end);
+	unm_os_first_use(op);
 }
 
 int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m)
