@@ -64,11 +64,10 @@ static void pause_step(struct gsas_thread *t, uint32_t reads, uint64_t now,
 	gsas_thread_progress(t);
 	if (now >= t->next_events)
 		gsas_thread_events(t);
-	if (reads < t->yield.spin + YIELDS) {
+	if (reads < t->yield.spin + YIELDS)
 		gsas_yielded(&t->yield, unm_yield());
-	} else {
+	else
 		gsas_sleep_step(reads - t->yield.spin - YIELDS, now, deadline);
-	}
 }
 
 int gsas_wait_word(gsas_addr addr, enum gsas_compare compare, uint64_t value,

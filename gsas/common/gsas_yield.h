@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_yield.h - when a thread that polls in vain yields the processor. Pure.
+ * gsas_yield.h - when a thread that polls in vain yields the processor.
  * Part of gsasd and of libgsas.
  *
  * unm_yield() returns whether another thread waited for the processor. If one
@@ -14,8 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GSAS_YIELD_QUICK 64		/* yields in a row for which no thread
-					 * waited: then no thread waits */
+#include "util/unm_yield.h"
 
 struct gsas_yield {
 	uint32_t spin;			/* polls in vain before a yield */
@@ -32,7 +31,7 @@ static inline void gsas_yielded(struct gsas_yield *y, bool waited)
 	if (waited) {
 		y->spin = y->min;
 		y->quick = 0;
-	} else if (y->quick >= GSAS_YIELD_QUICK) {
+	} else if (y->quick >= UNM_YIELD_QUICK) {
 		y->spin = y->max;
 		y->quick = 0;
 	}

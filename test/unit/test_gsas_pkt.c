@@ -250,7 +250,7 @@ static void test_yield_while_it_helps(void **state)
 {
 	struct gsas_yield y = { .spin = 32, .min = 32, .max = 2048 };
 
-	for (int i = 1; i < GSAS_YIELD_QUICK; i++) {
+	for (int i = 1; i < UNM_YIELD_QUICK; i++) {
 		gsas_yielded(&y, false);
 		assert_int_equal(y.spin, 32);
 	}
@@ -260,8 +260,8 @@ static void test_yield_while_it_helps(void **state)
 	assert_int_equal(y.spin, 2048);
 	gsas_yielded(&y, true);
 	assert_int_equal(y.spin, 32);
-	for (int i = 0; i < 3 * GSAS_YIELD_QUICK; i++) {
-		gsas_yielded(&y, i % GSAS_YIELD_QUICK == 0);
+	for (int i = 0; i < 3 * UNM_YIELD_QUICK; i++) {
+		gsas_yielded(&y, i % UNM_YIELD_QUICK == 0);
 		assert_int_equal(y.spin, 32);
 	}
 }

@@ -9,8 +9,6 @@
 #include "unm_env.h"
 #include "util/unm_yield.h"
 
-#define QUICK	64			/* yields that show that none waits */
-
 static uint64_t now = 1;		/* ns, of the clock below */
 static uint64_t call_ns[UNM_YIELD_PROBES]; /* that system calls take */
 static unsigned calls;
@@ -95,7 +93,7 @@ static void test_yields_of_a_poll(void **state)
 	g_unm_env.spin = 2000;
 	idle.spin = 10;
 	yield_ns = 1200;
-	for (int i = 1; i < QUICK; i++) {
+	for (int i = 1; i < UNM_YIELD_QUICK; i++) {
 		unm_idle_yield(&idle);
 		spin = unm_idle_get(&idle.spin);
 		assert_int_equal(spin, 10);
@@ -108,8 +106,8 @@ static void test_yields_of_a_poll(void **state)
 	unm_idle_yield(&idle);
 	assert_true(unm_idle_shared(&idle));
 	/* one thread that waits now and then is enough */
-	for (int i = 0; i < 3 * QUICK; i++) {
-		yield_ns = i % QUICK == 0 ? 9000 : 1200;
+	for (int i = 0; i < 3 * UNM_YIELD_QUICK; i++) {
+		yield_ns = i % UNM_YIELD_QUICK == 0 ? 9000 : 1200;
 		unm_idle_yield(&idle);
 		assert_true(unm_idle_shared(&idle));
 	}

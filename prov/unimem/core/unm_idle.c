@@ -4,9 +4,6 @@
 #include "unm_env.h"
 #include "util/unm_yield.h"
 
-#define UNM_YIELD_QUICK	64		/* yields in a row for which no thread
-					 * waited: then no thread waits */
-
 /*
  * A thread that waited for the processor may be the one that is to send: from
  * now on yield after each empty poll. If none waited many times in a row, spin

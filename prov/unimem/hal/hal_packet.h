@@ -440,7 +440,7 @@ static inline bool hal_space_demotes(const struct hal_peer *peer)
 }
 
 /* The peer, which waits, reads these bytes now: let it find them in the cache
- * of the package. It costs the caller some 7 ns a line. off: a
+ * of the package. It costs the caller some nanoseconds a line. off: a
  * multiple of HAL_LINE. Call it only if hal_space_demotes(). */
 static inline void hal_space_demote(struct hal_peer *peer, uint32_t off,
 				    size_t len)

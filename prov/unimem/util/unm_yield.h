@@ -26,6 +26,8 @@
 #define UNM_YIELD_PROBES 8		/* the shortest of so many is measured,
 					 * as the thread may be interrupted */
 #define UNM_YIELD_AGAIN	4096		/* yields until it is measured again */
+#define UNM_YIELD_QUICK	64		/* yields in a row for which no thread
+					 * waited: then no thread waits */
 
 /* The longest yield for which no thread waited, in ns: measured in each call,
  * by system calls. */
