@@ -47,6 +47,7 @@ TOOL_CHECKS = \
 	test/check/check-gate.sh \
 	test/check/check-model.sh \
 	test/check/check-mutants.sh \
+	test/check/check-mutants-run.sh \
 	test/check/check-record.sh \
 	test/check/check-runners.sh \
 	test/check/check-selftest.sh \
