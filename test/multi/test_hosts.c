@@ -371,10 +371,9 @@ static void hosts_stopped(void)
 		proc_finish(p[i]);
 }
 
-/* The kernel ends the sockets of UCX, too, two seconds after
- * FI_UNIMEM_NET_DEAD_MS. Those of the control connections have another limit
- * instead. */
-static int count_probes(int fd, int host)
+/* The sockets of UCX whose peer is taken for lost after so many probes of the
+ * kernel. (Sockets of the control connections have another limit instead.) */
+static int count_probes(int fd, int host, int want)
 {
 	uint64_t found = 0;
 	struct node n;
@@ -392,8 +391,8 @@ static int count_probes(int fd, int host)
 			continue;
 		CHECK(getsockopt(s, IPPROTO_TCP, TCP_KEEPCNT, &probes, &len) ==
 		      0);
-		CHECK_MSG(probes == 8, "a socket of UCX ends after %d probes",
-			  probes);
+		CHECK_MSG(probes == want,
+			  "a socket of UCX ends after %d probes", probes);
 		found++;
 	}
 	node_report(&n, fd, found);
@@ -401,18 +400,43 @@ static int count_probes(int fd, int host)
 	return 0;
 }
 
-static void hosts_probes(void)
+static int probes_of_provider(int fd, int host)
+{
+	return count_probes(fd, host, 8);
+}
+
+static int probes_of_user(int fd, int host)
+{
+	setenv("UCX_TCP_KEEPCNT", "77", 1);
+	return count_probes(fd, host, 77);
+}
+
+/* Both hosts run such a process, which finds sockets of UCX. */
+static void probes_found(int (*count)(int fd, int host))
 {
 	uint64_t found = 0;
 	struct proc *p[2];
 
-	hosts_start(p, 2, count_probes);
+	hosts_start(p, 2, count);
 	procs_join(p, 2);
 	for (int i = 0; i < 2; i++)
 		found += procs_recv_word(p[i]->fd);
 	CHECK(found != 0);
 	for (int i = 0; i < 2; i++)
 		proc_finish(p[i]);
+}
+
+/* The kernel ends the sockets of UCX, too, two seconds after
+ * FI_UNIMEM_NET_DEAD_MS. */
+static void hosts_probes(void)
+{
+	probes_found(probes_of_provider);
+}
+
+/* Unless the user has set this for UCX. */
+static void hosts_probes_of_the_user(void)
+{
+	probes_found(probes_of_user);
 }
 
 /* ---- One host ---------------------------------------------------------- */
@@ -456,6 +480,7 @@ static const struct procs_case cases[] = {
 	PROCS_CASE(hosts_kill, 0),
 	PROCS_CASE(hosts_stopped, 0),
 	PROCS_CASE(hosts_probes, 0),
+	PROCS_CASE(hosts_probes_of_the_user, 0),
 };
 
 int main(int argc, char **argv)

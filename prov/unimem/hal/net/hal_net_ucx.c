@@ -299,14 +299,19 @@ static ucs_status_t on_message(void *arg, const void *header, size_t nheader,
 	return UCS_OK;
 }
 
-/* Change a setting of UCX unless the user set its variable. */
+/* Change a setting of UCX unless the user set its variable: that of all
+ * transports, or that of TCP. */
 static void set(ucp_config_t *config, const char *name, const char *value)
 {
+	static const char *const transport[] = { "", "TCP_" };
 	char var[64];
 
-	snprintf(var, sizeof(var), "UCX_%s", name);
-	if (getenv(var) == NULL)
-		ucp_config_modify(config, name, value);
+	for (int i = 0; i < 2; i++) {
+		snprintf(var, sizeof(var), "UCX_%s%s", transport[i], name);
+		if (getenv(var) != NULL)
+			return;
+	}
+	ucp_config_modify(config, name, value);
 }
 
 static int open_context(const struct net_worker_conf *conf,
@@ -328,15 +333,13 @@ static int open_context(const struct net_worker_conf *conf,
 	set(config, "TLS", "tcp");
 	set(config, "NET_DEVICES", conf->device);
 	/* else UCX takes the IPv4 address of an interface that has both */
-	if (conf->ipv6 && getenv("UCX_TCP_AF_PRIO") == NULL)
+	if (conf->ipv6)
 		set(config, "AF_PRIO", "inet6,inet");
 	/* else a call of ucp_worker_progress() waits in connect(2), for
 	 * minutes if the other host has vanished */
-	if (getenv("UCX_TCP_CONN_NB") == NULL)
-		set(config, "CONN_NB", "y");
+	set(config, "CONN_NB", "y");
 	/* a frame is received in one piece, and sent without a copy */
-	if (getenv("UCX_TCP_RX_SEG_SIZE") == NULL)
-		set(config, "RX_SEG_SIZE", SEGMENT);
+	set(config, "RX_SEG_SIZE", SEGMENT);
 	/* no hooks into malloc and mmap */
 	set(config, "RCACHE_ENABLE", "n");
 	set(config, "KEEPIDLE", "1s");
