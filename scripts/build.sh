@@ -28,8 +28,8 @@ build_in() { cd "$1" || return; shift; "$@"; }
 # The libraries that configure would find: a package may be new since then.
 build_libraries()
 {
-	pkg-config --modversion libfabric hwloc cmocka libseccomp fuse3 \
-		2>&1 || :
+	pkg-config --modversion libfabric hwloc cmocka libseccomp fuse3 ucx \
+		libsodium 2>&1 || :
 }
 
 # build_configure OBJDIR NAME ARGS...
@@ -132,6 +132,10 @@ build_env()
 		export $mpir="\${$mpir-$t/mpir.json}"
 		export $ch4="\${$ch4-$t/ch4.json}"
 	fi
+
+	# For pkg-config: the modules gsas, unimem-rdma and unimem-mailbox.
+	# (README.md has the command of the compiler.)
+	export PKG_CONFIG_PATH="$PREFIX/lib/pkgconfig:\${PKG_CONFIG_PATH:-}"
 
 	# The manual pages: fi_unimem(7) and MPICH's. (The colon at the end
 	# keeps the system's own.)

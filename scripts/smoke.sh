@@ -387,6 +387,33 @@ smoke_cxx()
 	ompi_busy "$stats" tx_msgs 3
 }
 
+# A program with the Unimem interfaces, built as the README says
+smoke_interfaces()
+{
+	local dir=$BUILD/demo/smoke-interfaces flags name
+
+	mkdir -p "$dir"
+	for name in gsas unimem-rdma unimem-mailbox; do
+		flags=$(pkg-config --cflags --libs "$name")
+		printf '#include <%s>\nint main(void) { return 0; }\n' \
+			"unimem/$(smoke_header "$name")" >"$dir/$name.c"
+		# shellcheck disable=SC2086 # words
+		cc -Wl,--no-as-needed "$dir/$name.c" $flags \
+			-Wl,-rpath,"$PREFIX/lib" -o "$dir/$name"
+		"$dir/$name"
+	done
+}
+
+# The header of a module of pkg-config
+smoke_header()
+{
+	case $1 in
+	gsas)		echo gsas.h ;;
+	unimem-rdma)	echo unim_dma.h ;;
+	*)		echo mailbox.h ;;
+	esac
+}
+
 # An unmodified program with large heap blocks in dmable memory: the receiver
 # has read most of its long messages from there
 smoke_malloc()
@@ -436,6 +463,7 @@ smoke()
 	smoke_one "MPICH on the lean libfabric and on the system's" \
 		smoke_libfabric
 	smoke_one "a C++ program, built by mpicxx" smoke_cxx
+	smoke_one "programs with the Unimem interfaces" smoke_interfaces
 	smoke_one "large heap blocks in dmable memory" smoke_malloc
 	smoke_one "the program of the next" native_build
 	for n in create allocate dynamic; do

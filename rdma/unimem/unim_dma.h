@@ -9,9 +9,10 @@
  * with error numbers, policies, waits, an event fd, and notification of the
  * remote side. Both parts work on the same objects.
  *
- * A call of the first part that fails returns NULL, 0 or -1, as its comment
- * says, and stores the reason for unim_dma_error(). A call of the second part
- * returns 0, unless its comment says otherwise, or a negative errno:
+ * A call of the first part that fails returns NULL, 0, DMA_FAILED or a negative
+ * errno, as its comment says, and stores the reason for unim_dma_error(). A
+ * call of the second part returns 0, unless its comment says otherwise, or a
+ * negative errno:
  *
  *	-EINVAL		no unim_dma_init() in this process; an argument is NULL
  *			or out of range

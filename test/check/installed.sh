@@ -42,6 +42,13 @@ built()
 }
 
 built gsas gsas/examples/counter.c
+# gsas.h has both names, that of the manual pages and that of the README
+for header in gsas.h unimem/gsas.h atomic.h unimem/atomic.h; do
+	echo "#include <$header>" >"$tmp/header.c"
+	# shellcheck disable=SC2046 # words
+	${CC:-cc} $(pkg-config --cflags gsas) -fsyntax-only "$tmp/header.c" ||
+		failed=1
+done
 built unimem-mailbox mailbox/examples/ping.c
 built unimem-rdma rdma/examples/exchange.c
 exit $failed
