@@ -128,7 +128,8 @@ repo reset -q --hard HEAD~1
 out=$(cd "$top" && sh "$script" --commit HEAD~2 HEAD)
 verdict "a right commit after a wrong one" "500 added lines" "$out" $?
 mkdir -p "$top/test/fuzz/corpus/a" "$top/test/mutants" "$top/docs"
-for file in test/fuzz/corpus/a/b test/mutants/a.patch docs/check-full.txt; do
+for file in test/fuzz/corpus/a/b test/mutants/a.patch docs/check-full.txt \
+	docs/mutants.txt; do
 	seq 2000 2500 >"$top/$file"
 done
 repo add .

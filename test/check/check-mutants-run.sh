@@ -68,7 +68,7 @@ expect()
 	[ "$(known "$source")" = "$1" ] || complain "mutants: $2"
 }
 
-anew=""
+anew="" again=""
 for n in 0 1 2 3 4 5 6 7; do
 	source=000${n}00000000000000
 	known "$source" >/dev/null
@@ -76,6 +76,12 @@ for n in 0 1 2 3 4 5 6 7; do
 	other=000$n${n}1111111111111
 	[ "$(known "$other")" = "0 1" ] || anew="$anew $n"
 done
+known 0000000000000000 >/dev/null
+for n in 1 2 3 4 5 6 7 0; do
+	[ "$(known "000${n}222222222222")" = "0 1" ] || again="$again $n"
+done
+[ "$again" = "$anew" ] ||
+	complain "mutants: those of an eighth are made twice:$again, not$anew"
 [ "$(echo "$anew" | wc -w)" -eq 1 ] ||
 	complain "mutants: not one in eight sources makes one anew:$anew"
 # shellcheck disable=SC2086 # split
